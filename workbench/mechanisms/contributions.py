@@ -420,8 +420,8 @@ class HPA(SampledContributions):
     The documentation of `SRA` explains `total`, `l` = "suggested" and the errors of answers. The formula for
     the suggested `l` assumes a random choice of records, so for HPA the result is only a rough guide.
 
-    Guarantee  The release is ε-DP, or ρ-zCDP, for all records of a user together. The mechanism makes three
-               measurements: popularity, items and edges. Their costs add up to the budget. The share
+    Guarantee  The release is ε-DP, or ρ-zCDP, for all records of a user together. The mechanism measures
+               popularity, items and edges. The costs of these measurements add up to the budget. The share
                `popularity_share` of the budget pays for a noisy popularity of each item, which is measured from
                `d` random records per user. `split` divides the rest of the budget between the counts of items
                and the counts of edges (pairs of an item and a context). The noisy popularity may be public,

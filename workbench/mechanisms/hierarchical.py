@@ -1,5 +1,6 @@
-"""Mechanisms that add noise and then make the noisy counts agree with each other. Two release histograms. The
-third, InfTDA, adds noise first to the counts of large regions, and then to those of smaller regions.
+"""Mechanisms that add noise and then make the noisy counts agree with each other. Two of these mechanisms
+release histograms. The third, InfTDA, adds noise first to the counts of large regions, and then to the counts
+of smaller regions.
 """
 
 from collections.abc import Iterator
@@ -57,33 +58,35 @@ def _check_branching(k: Any) -> str | None:
 class HierarchicalHistogram(Mechanism):
     """Release a tree of consistent noisy counts.
 
-    The leaves of the tree are the cells of the domain in order. Each other node is the sum of the `branching`
-    nodes below, its children. The mechanism adds noise to all nodes. Then it adjusts the noisy counts by
-    least squares, so that each parent is the sum of its children (the estimate H̄ of Hay et al.). With
-    `consistent` = False, it releases the noisy tree without this adjustment (the estimate H̃).
+    The leaves of the tree are the cells of the domain in order. Each other node is the sum of `branching` nodes
+    on the level below, its children. The mechanism adds noise to all nodes. Then it adjusts the noisy counts by
+    least squares, so that each parent is the sum of its children. Hay et al. call this estimate H̄. With
+    `consistent` = False, the mechanism releases the noisy tree without this adjustment (the estimate H̃ of Hay
+    et al.).
 
-    Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. If one count changes by one,
-               one node on each level of the tree changes by one. So each of the ℓ levels of the tree gets
-               ε/ℓ, or ρ/ℓ. The adjustment uses only noisy counts, so it costs nothing.
+    Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. If the count of one cell
+               changes by one, one node on each level of the tree changes by one. So each of the ℓ levels of the
+               tree gets ε/ℓ, or ρ/ℓ. The adjustment uses only noisy counts, so it costs no budget.
     Assumes    No protected unit changes the counts by more than the table's bound allows. All cells of the
                domain (the public list of possible cells) fit in memory.
     Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section 4, Theorems 3 and 4. The choice of the
                branching factor is due to Qardaji, Yang & Li, PVLDB 2013.
-    Differs    By default, nodes with negative counts are set to zero, with all nodes below them. After that,
-               a parent may differ from the sum of its children. Hay et al. do not say how to answer a query
-               for a range of cells in this case. With `ranges` = "nodes" we add up the fewest nodes that
-               cover the range, which gives the errors that Hay et al. print. With "leaves" we add up the
-               leaves in the range. Because negative numbers were set to zero, leaves are too high on average,
-               by about half the size of the noise. `inference.NonnegativeLeastSquares` gives smaller errors
-               than "nodes" and "leaves". If the domain size is not a power of the branching factor, the tree
-               ends at the last cell. We add no noise to cells that do not exist. The result is not rounded to
-               integers (see `inference.round_to_counts`). The noise is drawn as in LaplaceHistogram.
+    Differs    By default, the mechanism sets each node with a negative count to 0, together with all nodes
+               below this node. A parent may then differ from the sum of its children. Hay et al. do not say how
+               to answer a query for a range of cells in this case. With `ranges` = "nodes", we add up the
+               fewest nodes that cover the range. This sum gives the errors that Hay et al. print. With `ranges`
+               = "leaves", we add up the leaves in the range. Because negative leaves were set to 0, leaves are
+               too high on average, by about half the size of the noise. `inference.NonnegativeLeastSquares`
+               gives smaller errors than both choices of `ranges`. If the domain size is not a power of the
+               branching factor, some nodes have fewer children, and we add no cells to fill the tree. The
+               result is not rounded to integers (see `inference.round_to_counts`). The noise is the same as in
+               LaplaceHistogram.
     Cost       Time and memory are O(number of possible cells).
     """
 
     budget: DP | ZCDP = budget_field(zcdp=True)
     branching: int | str = parameter(
-        2, check=_check_branching, doc='children per node k ("optimal" is best for ranges)'
+        2, check=_check_branching, doc='number k of children per node ("optimal" is best for ranges)'
     )
     consistent: bool = parameter(
         True,
@@ -91,12 +94,12 @@ class HierarchicalHistogram(Mechanism):
         doc="make each parent the sum of its children, by least squares",
     )
     nonnegative: bool = parameter(
-        True, choices=(True, False), doc="set negative nodes and all nodes below them to 0"
+        True, choices=(True, False), doc="set each negative node to 0, and all nodes below"
     )
     ranges: str = parameter(
         "nodes",
         choices=("nodes", "leaves"),
-        doc="sum that answers a range of cells (over the fewest nodes, or over the leaves)",
+        doc="answer to a range of cells (sum of the fewest nodes, or sum of the leaves)",
     )
     noise: str = noise_law_field(zcdp=True)
     memory: int = memory_field()
@@ -110,14 +113,14 @@ class HierarchicalHistogram(Mechanism):
 
     def branching_factor(self, m: int) -> int:
         """Return the number k of children per node, for a domain of m cells. If the field `branching` is a
-        number, k is this number. If the field is "optimal", k is chosen so that the average variance of range
-        queries is about as small as possible.
+        number, k is this number. If `branching` is "optimal", the function chooses k so that the average
+        variance of range queries is about as small as possible.
 
         The optimal k minimises (k − 1)·h³ − 2(k + 1)·h²/3, where h = ⌈log_k m⌉ is the height of the tree. The
-        formula is Equation 3 of Qardaji, Yang & Li (2013), who add no noise to the root of the tree. For
-        fewer than about a hundred cells, the best tree has one level below the root. If the budget is a ρ,
-        the variance of a node grows with h instead of h². The formula is then divided by h, and k = 4 is best
-        for large domains.
+        formula is Equation 3 of Qardaji, Yang & Li (2013), who add no noise to the root of the tree. For fewer
+        than about a hundred cells, the best tree has one level below the root. If the budget is a ρ, the
+        variance of a node grows with h instead of h². The function then divides the formula by h, so k = 4 is
+        best for large domains.
         """
         if isinstance(self.branching, int):
             return self.branching
@@ -133,19 +136,20 @@ class HierarchicalHistogram(Mechanism):
     def variance(
         self, domain: Domain, workload: Recipe, l1: Bound | float
     ) -> Float[np.ndarray, " queries"]:
-        """Return the exact variance of the answer to each query of a workload of ranges of cells. The answers
-        are sums of leaves after the least-squares adjustment, with `nonnegative` = False. The tree must be
-        complete, that is, all leaves must have the same depth.
+        """Return the exact variance of the answer to each query of a workload. Each query is for a range of
+        cells. The answers are sums of leaves after the least-squares adjustment, with `nonnegative` = False.
+        The tree must be complete, so all leaves must have the same depth.
 
         `l1` is the largest total change of the counts that one protected unit can cause. If the budget is a
         ρ, pass the table's `Bound` as `l1` instead.
 
-        The variance is computed from eigenvalues. The matrix of the least-squares problem that makes counts
-        consistent has the eigenvalues λ_j = 1 + k + … + k^j, where k is the branching factor. The
-        eigenvectors of λ_j have one entry per cell. These vectors are constant on blocks of k^j cells, and
-        add up to 0 over blocks of k^(j+1) cells. Let w be the range, as a vector of zeros and ones. Let
-        |w|_j² be the sum of c²/k^j over all blocks of k^j cells, where c is the number of cells of the range
-        in the block. The projection of w on the eigenvectors of λ_j has the squared norm |w|_j² − |w|_(j+1)².
+        The function computes the variance from eigenvalues. The least-squares adjustment solves a linear
+        system. The matrix of this system has the eigenvalues λ_j = 1 + k + … + k^j, where k is the branching
+        factor. Each eigenvector of λ_j has one entry per cell. The entries are constant on blocks of k^j cells,
+        and add up to 0 over blocks of k^(j+1) cells. Let w be the vector with a one for each cell in the range,
+        and zeros elsewhere. A block of k^j cells contains c cells of the range. Let |w|_j² be the sum of c²/k^j
+        over all blocks of k^j cells. The projection of w on the eigenvectors of λ_j has the squared norm |w|_j²
+        − |w|_(j+1)².
         """
         k = self.branching_factor(domain.size)
         ranges = workload.on(domain)
@@ -233,25 +237,28 @@ class UnattributedHistogram(Mechanism):
     """Release the noisy counts in ascending order.
 
     The release shows how often each count occurs, but not which cell has which count. For example, the counts
-    are the degrees of a graph's nodes. The mechanism sorts the true counts and adds noise. With `estimator` =
-    "isotonic", the mechanism then fits an ascending sequence to the noisy counts (S̄ in Hay et al.). With
-    "sorted", the mechanism sorts and rounds the noisy counts (S̃ᵣ), and with "noisy" it releases the noisy
-    counts unchanged (S̃). The choice "prevalence" is our own. Let φ(r) be the number of counts that are at
-    least r. "prevalence" adds noise to φ(r) for r from 1 to `largest`, fits a non-increasing sequence of
-    integers, and converts this sequence back to counts.
+    may be the degrees of the nodes of a graph.
 
-    Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. The whole budget pays for
-               the noise on the sorted counts, or for the noise on φ. One record changes φ(r) by one at a
-               single r, so the largest total change l1 of the counts also bounds the total change of φ. All
-               steps after the noise use only noisy numbers, so they cost nothing.
+    The mechanism sorts the true counts and adds noise. With `estimator` = "isotonic", it then fits an ascending
+    sequence to the noisy counts (S̄ in Hay et al.). With `estimator` = "sorted", it sorts and rounds the noisy
+    counts (S̃ᵣ). With `estimator` = "noisy", it releases the noisy counts unchanged (S̃).
+
+    The fourth choice, "prevalence", is our own. Let φ(r) be the number of counts that are at least r. The
+    mechanism then adds noise to φ(r) for each r from 1 to `largest`. It fits a non-increasing sequence of
+    integers to these noisy numbers, and converts this sequence back to counts.
+
+    Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. The whole budget pays for the
+               noise on the sorted counts, or for the noise on φ. One record changes φ(r) by one at a single r.
+               So the largest total change l1 of the counts also bounds the total change of φ. All steps after
+               the noise use only noisy numbers, so these steps cost no budget.
     Assumes    No protected unit changes the counts by more than the table's bound allows. The same bound then
                holds for the sorted counts, in the l1 and the l2 norm. All cells of the domain (the public
                list of possible cells) fit in memory.
     Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section 3, Theorems 1 and 2.
     Differs    One edge of a graph changes the degrees of two nodes, so a table of degrees has l1 = 2. Hay et
-               al. use 1. The noise is drawn as in LaplaceHistogram. "prevalence" serves as a baseline for the
-               anonymised histograms of Suresh (2019), but is another algorithm. With "prevalence", counts
-               above `largest` become `largest`.
+               al. use 1. The noise is the same as in LaplaceHistogram. We added "prevalence" for comparison
+               with the anonymised histograms of Suresh (2019), which use another algorithm. With "prevalence",
+               counts above `largest` become `largest`.
     Cost       Time and memory are O(number of possible cells), plus the time of a sort. "prevalence" also
                takes O(largest).
     """
@@ -260,7 +267,7 @@ class UnattributedHistogram(Mechanism):
     estimator: str = parameter(
         "isotonic",
         choices=("isotonic", "sorted", "noisy", "prevalence"),
-        doc="how the noisy counts are put in order (prevalence is our own method)",
+        doc="method that puts the noisy counts in order (prevalence is our own)",
     )
     noise: str = noise_law_field(zcdp=True)
     memory: int = memory_field()
@@ -270,7 +277,7 @@ class UnattributedHistogram(Mechanism):
         2**28,
         integer=True,
         unit="counts",
-        doc="public limit for prevalence, to which larger counts are lowered",
+        doc="largest count that prevalence can release (public)",
     )
     cite = "hay2010"
     title = "unattributed histogram"
@@ -463,29 +470,31 @@ def chebyshev_counts(
 class InfTDA(Mechanism):
     """Release counts of trips, large regions first.
 
-    A trip has several attributes, for example the place where it starts and the place where it ends. The
-    mechanism goes down a public tree, from large regions to single places. On each level, one attribute is
-    divided further, so the first levels divide each attribute into large regions. At each node, the mechanism
-    adds noise to the counts of the children. Then it changes these noisy counts as little as possible to
-    integers >= 0 that add up to the count of the node. If the count of a node is 0, the mechanism does not
-    measure its children.
+    A trip has several attributes, for example a start and a destination. The mechanism goes down a public tree,
+    from large regions to single places. Each level of the tree divides one attribute further, so the first
+    levels divide each attribute into large regions. At each node, the mechanism adds noise to the counts of the
+    children. Then the mechanism replaces these noisy counts by integers >= 0 that add up to the count of the
+    node, and changes them as little as possible. If the count of a node is 0, the mechanism does not measure
+    the children of the node.
 
     Guarantee  The release is ρ-zCDP if one unit is replaced by another. ρ is divided equally among the levels
-               of the tree. In the l2 norm, a replacement changes the nodes of a level by at most √2 times as
-               much as the addition of a unit. For example, the change is at most √2·m if a unit has m trips
-               of any kind. If you do not give the `total`, a noisy total number of trips is measured, which
-               counts as one more level. A replacement changes the total by at most m, the largest number of
-               trips per unit. If you give the `total`, it is released exactly. In this case each unit must
-               have one trip, so that replacing a unit does not change the total. The change to integers uses
-               only noisy counts, so it costs nothing.
+               of the tree. Adding a unit changes the counts on a level by a certain amount in the l2 norm.
+               Replacing a unit changes these counts by at most √2 times this amount. For example, the change is
+               at most √2·m if a unit may have any m trips. If you do not give `total`, the mechanism measures a
+               noisy total number of trips, which counts as one more level. Replacing a unit changes the total
+               by at most m, the largest number of trips per unit. If you give `total`, the release contains
+               this exact number. In this case, each unit must have one trip, so that replacing a unit does not
+               change the total. The replacement of noisy counts by integers uses only noisy counts, so it costs
+               no budget.
     Assumes    No protected unit changes the counts by more than the table's bound allows, and adding a unit
-               never lowers a count. The labels of places are public. If you give the `total`, it is public.
+               never lowers a count. The labels of places are public. If you give `total`, this number is
+               public.
     Source     Boninsegna & Silvestri, 2025, who call the mechanism InfTDA.
-    Differs    We computed the sensitivity (the largest change of a level if one unit is replaced)
-               ourselves, because the published sensitivity is too small (see docs/errata.md). If the trips
-               of a unit are all different, the unit changes the last level by only √(2m), so this level
-               gets less noise. Several ways to change the noisy counts to integers may be equally good. In
-               this case we lower the smallest noisy counts first.
+    Differs    We computed the sensitivity (the largest change of a level if one unit is replaced) ourselves,
+               because the published sensitivity is too small (see docs/errata.md). If all trips of a unit are
+               different, replacing the unit changes the last level by only √(2m). This level then gets less
+               noise. If several ways to change the noisy counts to integers are equally good, we lower the
+               smallest noisy counts first.
     Cost       Time is O(non-empty cells · levels + children of nodes with a count above 0). Memory is
                O(non-empty cells + released cells + values of an attribute). Neither time nor memory depends
                on the number of possible cells.
@@ -495,7 +504,7 @@ class InfTDA(Mechanism):
     prefixes: int | tuple[int, ...] | None = parameter(
         None,
         check=_check_prefixes,
-        doc="number of first characters that all labels of a region share, one per level of regions",
+        doc="number of first characters that the labels of a region share, for each level of regions",
     )
     total: int | None = parameter(
         None,

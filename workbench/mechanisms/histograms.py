@@ -36,9 +36,9 @@ BYTES_PER_CELL = 24  # a key, a count and its noisy value
 
 
 class FullTable(Mechanism):
-    """Base of mechanisms that release a noisy count for every cell of the domain. With a `transform`, they
-    release a noisy value for every node, a sum or difference of cells. A subclass chooses the distribution of
-    the noise.
+    """Base of mechanisms that release a noisy count for every cell of the domain. With a `transform`, such a
+    mechanism releases a noisy value for every node instead. A node is a sum of cells, or a difference of two
+    such sums. A subclass chooses the distribution of the noise.
     """
 
     fixed_price = True
@@ -90,9 +90,9 @@ class LaplaceHistogram(Mechanism):
                domain (the public list of possible cells) fit in memory.
     Source     Dwork, McSherry, Nissim & Smith, TCC 2006. Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section
                2.2, call the mechanism L̃.
-    Differs    We draw either geometric noise, or Laplace noise on a public grid of numbers. The steps of this
-               grid are at most a thousandth of the noise's scale. On the grid, the noise has exactly the
-               stated probabilities.
+    Differs    We draw either geometric noise, or Laplace noise that is rounded to a public grid. The distance
+               between neighbouring numbers of the grid is at most a thousandth of the noise's scale. On the
+               grid, the noise has exactly the stated probabilities.
     Cost       Time and memory are O(number of possible cells).
     """
 
@@ -126,13 +126,13 @@ class LaplaceHistogram(Mechanism):
 class GeometricHistogram(FullTable):
     """Release every cell's count with geometric noise.
 
-    The released table contains all cells, including empty ones. We compare smaller summaries, for example
-    those of `HighPassFilter`, with this table.
+    The released table contains all cells, including empty cells. We use this table as a baseline for mechanisms
+    that release fewer cells, for example `HighPassFilter`.
 
     Guarantee  The release is ε-DP for each unit. The whole ε pays for the noise on the counts. With a
                `transform`, the mechanism adds noise to nodes instead of cells. A node is a sum of cells, or a
-               difference of two such sums. For m cells, one record changes ⌈log₂m⌉ + 1 nodes (more with
-               `Dyadic(2)`), and ε is divided among these nodes.
+               difference of two such sums. For m cells, one record changes ⌈log₂m⌉ + 1 nodes, or more with
+               `Dyadic(2)`. ε is divided among these nodes.
     Assumes    No protected unit changes the counts by more than the table's bound allows. All cells of the
                domain (the public list of possible cells) fit in `memory`.
     Source     Ghosh, Roughgarden & Sundararajan, STOC 2009. Cormode, Procopiuc, Srivastava & Tran, ICDT
@@ -161,12 +161,13 @@ class GeometricHistogram(FullTable):
 class GaussianHistogram(FullTable):
     """Release every cell's count with Gaussian noise.
 
-    The budget is a number ρ, the measure of privacy loss in zero-concentrated differential privacy (zCDP).
+    The budget is a ρ, which measures the privacy loss in zero-concentrated differential privacy (zCDP).
 
     Guarantee  The release is ρ-zCDP for each unit. The whole ρ pays for the noise on the counts. With a
-               `transform`, the mechanism adds noise to the nodes of a tree instead of cells. A node is a sum
-               of cells, or a difference of two such sums. The squared l2 sensitivity, the largest sum of
-               squared changes of the nodes that one unit can cause, is then computed level by level.
+               `transform`, the mechanism adds noise to the nodes of a tree instead of cells. A node is a sum of
+               cells, or a difference of two such sums. The mechanism then computes the squared l2 sensitivity
+               level by level. This sensitivity is the largest sum of squared changes of the nodes that one unit
+               can cause.
     Assumes    No protected unit changes the counts by more than the table's bound allows. All cells of the
                domain (the public list of possible cells) fit in `memory`.
     Source     Canonne, Kamath & Steinke, NeurIPS 2020. The proof is in docs/accounting.md.
@@ -192,25 +193,25 @@ class GaussianHistogram(FullTable):
 class Privelet(Mechanism):
     """Release a histogram from noisy wavelet coefficients.
 
-    The mechanism computes the Haar wavelet transform of the counts, adds noise to its coefficients, and
-    transforms them back to counts. For a sum over a range of cells, the error grows only like a power of the
-    logarithm of the domain size.
+    The mechanism computes the Haar wavelet transform of the counts. It adds noise to the coefficients of this
+    transform, and transforms the noisy coefficients back to counts. For a sum over a range of cells, the error
+    grows slowly with the domain size, like a power of its logarithm.
 
     Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. For a domain of m cells, one
-               record changes log₂m + 1 coefficients. The first is the total. The others are differences
-               between sums of cells, one for each level of the transform. Let l1 be the largest total change
-               of the counts that one protected unit can cause. With a budget in ε, each coefficient gets
-               noise of scale l1·(log₂m + 1)/ε. With a budget in ρ, the variance of the noise is at most
-               l1²·(log₂m + 1)/(2ρ).
+               record changes log₂m + 1 coefficients. The first of these coefficients is the total. The others
+               are differences between sums of cells, one difference for each level of the transform. Let l1 be
+               the largest total change of the counts that one protected unit can cause. With a budget in ε,
+               each coefficient gets noise of scale l1·(log₂m + 1)/ε. With a budget in ρ, the variance of the
+               noise is at most l1²·(log₂m + 1)/(2ρ).
     Assumes    No protected unit changes the counts by more than the table's bound allows. All cells of the
                domain (the public list of possible cells) fit in memory.
     Source     Xiao, Wang & Gehrke, ICDE 2010 and TKDE 2011.
-    Differs    We do not normalise the coefficients, so they are integers. The paper divides each coefficient,
-               and the scale of its noise, by the number of cells on which the coefficient depends. Without
-               these divisions, all coefficients get noise of the same scale. Our guarantee is for one unit
-               that is added or removed. In the paper, one unit is replaced by another, which doubles the
-               noise. The number of cells must be a power of two for the transform. If it is not, we append
-               empty cells, which get no noise. The noise is drawn as in LaplaceHistogram.
+    Differs    We do not normalise the coefficients, so all coefficients are integers. The paper divides each
+               coefficient, and the scale of its noise, by the number of cells on which the coefficient depends.
+               Without these divisions, all coefficients get noise of the same scale. Our guarantee is for one
+               unit that is added or removed. In the paper, one unit is replaced by another, which doubles the
+               noise. The transform needs a power of two as the number of cells. For any other number, we append
+               empty cells, which get no noise. The noise is the same as in LaplaceHistogram.
     Cost       Time and memory are O(number of possible cells).
     """
 
