@@ -319,7 +319,11 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
 
     budget: DP = budget_field()
     threshold: float = parameter(
-        low=0, high=2**50, strict=True, unit="records", doc="noisy count b from which a node is split"
+        low=0,
+        high=2**50,
+        strict=True,
+        unit="records",
+        doc="noisy count b from which a node is split",
     )
     depth: int = parameter(
         low=1, high=128, integer=True, unit="levels", doc="largest depth B of the tree"
@@ -531,7 +535,11 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
         refused="its proof needs Pr[x]/Pr[x + 1] bounded, which no Gaussian noise has"
     )
     threshold: float = parameter(
-        low=0, high=2**50, strict=True, unit="records", doc="noisy count b from which a node is split"
+        low=0,
+        high=2**50,
+        strict=True,
+        unit="records",
+        doc="noisy count b from which a node is split",
     )
     discount: int | None = parameter(
         None,

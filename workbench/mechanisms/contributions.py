@@ -454,7 +454,9 @@ class HPA(SampledContributions):
     )
     split: tuple[float, float] = split_field()
     score: tuple[Any, ...] | None = parameter(
-        None, check=_check_scores, doc="your own popularity score per item (public, or from another release)"
+        None,
+        check=_check_scores,
+        doc="your own popularity score per item (public, or from another release)",
     )
     consistent: bool = consistent_counts_field()
     total: float | None = total_field()

@@ -86,7 +86,9 @@ class HierarchicalHistogram(Mechanism):
 
     budget: DP | ZCDP = budget_field(zcdp=True)
     branching: int | str = parameter(
-        2, check=_check_branching, doc='number k of children per node ("optimal" is best for ranges)'
+        2,
+        check=_check_branching,
+        doc='number k of children per node ("optimal" is best for ranges)',
     )
     consistent: bool = parameter(
         True,
@@ -185,7 +187,7 @@ class HierarchicalHistogram(Mechanism):
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
         """Release a noisy count for every node of the tree, or only for every cell of the domain. The fields
-        `consistent`, `nonnegative` and `ranges` determine which.
+        `consistent`, `nonnegative` and `ranges` determine which of the two is released.
         """
         k = self.branching_factor(table.domain.size)
         nodes = tree_sums(self.dense_counts(table, 80), k).astype(np.int64)

@@ -90,9 +90,9 @@ class LaplaceHistogram(Mechanism):
                domain (the public list of possible cells) fit in memory.
     Source     Dwork, McSherry, Nissim & Smith, TCC 2006. Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section
                2.2, call the mechanism L̃.
-    Differs    We draw either geometric noise, or Laplace noise that is rounded to a public grid. The distance
-               between neighbouring numbers of the grid is at most a thousandth of the noise's scale. On the
-               grid, the noise has exactly the stated probabilities.
+    Differs    We draw geometric noise, or Laplace noise whose values are multiples of a small public number.
+               This number is at most a thousandth of the noise's scale. The multiples have exactly the stated
+               probabilities.
     Cost       Time and memory are O(number of possible cells).
     """
 

@@ -48,12 +48,12 @@ def demand(holds: Any, says: str) -> None:
 
 
 def seeded(seed: int = 0) -> np.random.Generator:
-    """Return a seeded generator of random numbers, for noise that can be drawn again."""
+    """Return a seeded generator of random numbers. With the same seed, a mechanism draws the same noise again."""
     return np.random.default_rng(seed)
 
 
 class Subject:
-    """Class of mechanisms under test. This object makes examples of the class, and test data in the form that
+    """Test object for one class of mechanisms. It makes examples of the class, and test data in the form that
     the class accepts.
 
     Parameters
@@ -98,12 +98,14 @@ class Subject:
         return table
 
     def truth(self, table: SparseTable) -> Any:
-        """Return the exact data with which the mechanism's estimate for a test table is compared."""
+        """Return the exact data of a test table, in the form in which tests compare these data with the
+        mechanism's estimate.
+        """
         return table.ranked() if getattr(self.cls, "ranked", False) else self.given(table)
 
     def example(self, table: SparseTable, epsilon: float = 1.0) -> Mechanism:
         """Return an example of the mechanism for a test table. If the mechanism needs the public number of
-        records, this number is that of the table.
+        records, the example gets the table's number of records.
         """
         return stated_total(self.cls.example(self.budget(epsilon)), table)
 
@@ -117,8 +119,8 @@ class Subject:
         return self.example(table, epsilon)(self.given(table), rng)
 
     def rebuilt(self, **changed: Any) -> Any:
-        """Return an example of the mechanism with some fields replaced. If the example has no budget of its
-        own, because it runs an inner mechanism, the fields of the inner mechanism are replaced.
+        """Return an example of the mechanism with some fields replaced. If the mechanism has no field `budget`,
+        because it runs an inner mechanism, the fields of the inner mechanism are replaced.
         """
         example = self.cls.example(self.budget())
         if "budget" not in {f.name for f in fields(self.cls)}:
@@ -127,8 +129,8 @@ class Subject:
 
 
 def stated_total(mechanism: Any, table: Any) -> Any:
-    """Return the mechanism for use on a table. If the mechanism needs the public number of records in its
-    field `total`, set the field to the table's number.
+    """Return a copy of the mechanism that can be run on a table. If the mechanism needs the public number of
+    records in the field `total`, the copy has the table's number of records in this field.
     """
     if getattr(mechanism, "relation", ADD_REMOVE) != REPLACE or mechanism.total is None:
         return mechanism
@@ -178,8 +180,8 @@ def refuses_budgets(subject: Subject) -> None:
 
 
 def refuses_numbers(subject: Subject) -> None:
-    """Check that a mechanism raises an error if a field is outside its range. The message must contain the
-    name of the field and the range.
+    """Check that a mechanism raises an error if a field is outside its range. The error message must contain
+    the name of the field and the allowed range.
     """
     for f in fields(subject.cls):
         if "low" not in f.metadata or f.metadata["check"]:
@@ -315,8 +317,8 @@ def empty_tables_are_tables(subject: Subject) -> None:
 
 
 def recipes_are_their_queries(subject: Subject) -> None:
-    """Check the answers to a recipe, which describes how random queries are drawn. A release must give the
-    same answers to the recipe and to the queries that it draws.
+    """Check the answers to a recipe, which describes how to draw random queries. A release must give the same
+    answers to the recipe and to the queries that are drawn by this recipe.
     """
     release = subject.release(subject.table([9, 1, 4]), seeded())
     recipe = RandomRanges(4, 5)
@@ -385,18 +387,20 @@ def receipts_are_kept(subject: Subject) -> None:
 def neighbours_are_alike(
     subject: Subject, bound: Bound | None = None, runs: int = 2000
 ) -> None:
-    """Check that releases of two tables D and D′ that differ in one unit (neighbours) are hard to
-    distinguish. The condition is Pr[A | D] ≤ e^ε Pr[A | D′] + δ for all events A.
+    """Check that releases of two tables D and D′ that differ in one unit (neighbours) are hard to distinguish.
+    Differential privacy requires Pr[A | D] ≤ e^ε Pr[A | D′] + δ for all events A.
 
-    The check makes releases with seeded noise and compares the frequencies of events, so it gives the same
-    result every time. It fails if a frequency exceeds this limit by more than five standard errors. For
-    example, with 2000 runs and ε = 1, the frequency of a very probable event may exceed the limit by about
-    0.2 without failure. If the noise on one or two cells has half the correct scale, 500 runs find this
-    fault. If the noise has three fifths of the correct scale, 1000 runs find the fault.
+    The check makes many releases of both tables and compares the frequencies of some events. Because the noise
+    is seeded, the check gives the same result every time. The check fails if a frequency exceeds the limit e^ε
+    Pr[A | D′] + δ by more than five standard errors. For example, with 2000 runs and ε = 1, the frequency of a
+    very probable event may exceed the limit by about 0.2 without failure. If the noise on one or two cells has
+    half the correct scale, 500 runs find this fault. If the noise has three fifths of the correct scale, 1000
+    runs find the fault.
 
     To save time, the check stops after a third of the runs if no frequency exceeds the limit by more than one
-    standard error. Consider a fault that is twice as large as the smallest fault that the check can find. All
-    runs together miss this fault with probability 10⁻⁶. With the early stop, the probability is 10⁻⁵.
+    standard error. Consider a fault that is twice as large as the smallest fault that the check can find.
+    Without the early stop, the check misses this fault with probability 10⁻⁶. With the early stop, the
+    probability is 10⁻⁵.
     """
     bound = bound or Bound()
     whole = SparseTable.from_keys(DOMAIN, [0, 3, 5], [4, 1, bound.l0 - 1], bound)
@@ -434,9 +438,10 @@ def neighbours_are_alike(
 def excess_probability(
     p: np.ndarray, q: np.ndarray, runs: int, epsilon: float, delta: float = 0.0, errors: int = 5
 ) -> float:
-    """Compare the frequencies `p` and `q` of events in `runs` releases of each of two data sets that differ
-    in one unit. Return the largest amount by which a frequency in one data set exceeds e^ε times the
-    frequency of the same event in the other, plus δ.
+    """Compare the frequencies of events in the releases of two data sets that differ in one unit. `p` and `q`
+    are the frequencies for the two data sets, each from `runs` releases. Return the largest amount by which one
+    frequency exceeds its limit, minus `errors` standard errors. The limit is e^ε times the frequency of the
+    same event for the other data set, plus δ.
 
     The result is above 0 only if the frequency of an event, or of its complement, exceeds the limit by more
     than `errors` standard errors.
@@ -450,9 +455,8 @@ def excess_probability(
 
 
 def differences_in_replay(mechanism: Any, one: Any, other: Any) -> list[str]:
-    """Run a mechanism on one data set and record the noise that it draws. Then run the mechanism with the
-    same noise on a neighbouring data set, which differs in one unit. Return the differences that noise cannot
-    hide.
+    """Run a mechanism on two data sets with the same noise. The data sets differ in one unit. Return the
+    differences between the two runs that noise cannot hide.
 
     Parameters
     ----------
@@ -463,8 +467,8 @@ def differences_in_replay(mechanism: Any, one: Any, other: Any) -> list[str]:
     -------
     list of str
         One sentence per fault. The list is empty if two conditions hold. First, the private numbers to which
-        noise is added differ by at most the sensitivity for which the noise was drawn. The sensitivity is the
-        largest change that one unit can cause. Second, if all noisy numbers are equal, the releases are
+        the mechanism adds noise differ by at most a sensitivity. This sensitivity is the largest change by one
+        unit for which the mechanism drew the noise. Second, if all noisy numbers are equal, the releases are
         equal.
     """
     replay = Replay()
@@ -525,12 +529,12 @@ def reads_what_it_pays_for(subject: Subject) -> None:
     """Check that a mechanism pays for everything that it reads from private data. If the noisy numbers of
     two data sets that differ in one unit (neighbours) are equal, their releases must be equal.
 
-    Noise is drawn for a stated sensitivity, the largest change that one unit can cause. The private numbers
-    to which noise is added may differ between the two data sets by at most this sensitivity.
+    A mechanism draws noise for a stated sensitivity, the largest change that one unit can cause. The private
+    numbers to which the mechanism adds noise may differ between the two data sets by at most this sensitivity.
 
-    The check records the noise of a run on a table, and uses the same noise for a neighbour of this table.
-    One of the tables has a few thousand cells or users. The others are small. For example, they are empty,
-    full, or have a count at a threshold.
+    The check runs the mechanism on a table and records the noise. Then it runs the mechanism with the same
+    noise on a neighbour of this table. One of the tables has a few thousand cells or users. The other tables
+    are small, for example empty, full, or with a count at a threshold.
     """
     example = subject.cls.example(subject.budget())
     large = large_pair(example)
@@ -550,8 +554,8 @@ def error_bars_fit(subject: Subject) -> None:
 
     For example, suppose that the squared errors of Laplace noise are on average twice as large as the squared
     error bars. With 700 releases, the check misses such a fault with probability 4·10⁻⁴. To save time, the
-    check stops after half of the releases if squared errors and squared error bars agree within 15 %. This
-    early stop alone misses such a fault with probability 3·10⁻⁴.
+    check stops after half of the releases if squared errors and squared error bars agree within 15 %. The early
+    stop alone causes such a miss with probability 3·10⁻⁴.
     """
     table = subject.table([9, 1, 4, 40, 7])
     asked = Ranges(np.array([0, 10]), np.array([48, 40]))
@@ -606,8 +610,8 @@ LAWS: tuple[Callable[[Subject], None], ...] = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of the check of one law, which is a rule for all mechanisms. `broken` describes the fault,
-    and is empty if the mechanism obeys the law.
+    """Outcome of the check of one law, which is a rule for all mechanisms. If the mechanism breaks the law,
+    `broken` describes the fault. Otherwise, `broken` is empty.
     """
 
     law: str
@@ -621,8 +625,8 @@ def check_laws(cls: Any) -> Iterator[Outcome]:
     Parameters
     ----------
     cls : type
-        Class of mechanisms that accept a table, records, or interactions of users with items. The class
-        must have the attributes `takes` and `example`.
+        Class of mechanisms. The mechanisms must accept a table, records, or interactions of users with items.
+        The class must have the attributes `takes` and `example`.
     """
     subject = Subject(cls)
     for law in LAWS:

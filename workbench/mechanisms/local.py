@@ -24,18 +24,18 @@ from workbench.value import value
 class RetentionReplacement(Mechanism):
     """Publish records with some values replaced.
 
-    Guarantee  Each published record (a report) is ε-DP by itself, which is called local privacy. If the true
-               record is replaced by any other record, the probability of a report increases or decreases by a
-               factor of at most e^ε. So users can randomise their records themselves, and need not trust the
-               collector. Each attribute with two or more values gets the same share of ε.
+    Guarantee  Each published record (a report) is ε-DP by itself, which is called local privacy. If another
+               record replaces the true record, the probability of a report changes by a factor between e^−ε and
+               e^ε. So users can randomise their records themselves, and need not trust the collector of the
+               reports. Each attribute with two or more values gets the same share of ε.
     Assumes    Each unit has one record (a bound of l1 = 1). The number of records is published.
-    Source     Agrawal, Srikant & Thomas, SIGMOD 2005. Chen, Zhou & Bhowmick compare their mechanism with this
-               one (EDBT 2012, section 5.2). For this mechanism, they cite Evfimievski, Gehrke & Srikant, PODS
-               2003.
+    Source     Agrawal, Srikant & Thomas, SIGMOD 2005. Chen, Zhou & Bhowmick compare their mechanism with
+               retention replacement (EDBT 2012, section 5.2). They cite Evfimievski, Gehrke & Srikant, PODS
+               2003, for retention replacement.
     Differs    Our ε is the budget of a whole record. Chen et al. probably give ε = 1 to each attribute, so a
-               record with nine attributes has ε = 9. We publish the reports sorted, so their order reveals
-               nothing.
-    Cost       Time is that of one random draw per record and attribute, and of one sort of the reports.
+               record with nine attributes has ε = 9. We sort the reports, so that their order reveals nothing.
+    Cost       Time is that of one random draw per record and attribute. Time also includes one sort of the
+               reports.
     """
 
     budget: DP = budget_field()
@@ -48,9 +48,9 @@ class RetentionReplacement(Mechanism):
         number of attributes with two or more values, and γ = e^(ε/d). For an attribute with |A| values, the
         probability is p = (γ − 1)/(γ − 1 + |A|).
 
-        If the value is not kept, it is replaced by a random value, which may be the true value again. So
-        the report is the true value with probability p + (1 − p)/|A|. The report is any given other value
-        with probability (1 − p)/|A|. The ratio of these two probabilities is γ.
+        If the report does not keep the true value, it contains a random value, which may be the true value by
+        chance. So the report contains the true value with probability p + (1 − p)/|A|. It contains any given
+        other value with probability (1 − p)/|A|. The ratio of these two probabilities is γ.
         """
         attributes = max(1, sum(codes > 1 for codes in domain.shape))
         excess = expm1(min(self.budget.epsilon / attributes, 700))
@@ -78,21 +78,21 @@ class RetentionReplacement(Mechanism):
 class Flipping(Mechanism):
     """Publish each record as randomly flipped bits.
 
-    Guarantee  A record is written as bits, one per value of each attribute. The bit of the true value is 1,
-               and the others are 0. Each bit is flipped with the same probability. The published bits of a
-               record (a report) are ε-DP by themselves, which is called local privacy. The reason is that two
-               records differ in at most two bits per attribute. Each attribute with two or more values gets
-               the same share of ε.
+    Guarantee  The mechanism writes a record as bits, one bit per value of each attribute. The bit of the true
+               value is 1, and the other bits are 0. The mechanism flips each bit with the same probability. The
+               published bits of a record (a report) are ε-DP by themselves, which is called local privacy. The
+               reason is that two records differ in at most two bits per attribute. Each attribute with two or
+               more values gets the same share of ε.
     Assumes    Each unit has one record (a bound of l1 = 1). The number of records is published.
-    Source     Mishra & Sandler, PODS 2006. Chen, Zhou & Bhowmick compare their mechanism with this one (EDBT
-               2012, section 5.2).
-    Differs    Our ε is the budget of a whole record. Chen et al. state a likelihood ratio of γ = e, which
-               means ε = 1. If they mean this for each attribute, a record with nine attributes has ε = 9.
-               Chen et al. write only "bit-vector", without a definition. Mishra & Sandler publish short
-               random summaries of the bits (sketches), and we publish the bits themselves. We publish the
-               reports sorted, so their order reveals nothing.
-    Cost       A report has one bit per value of each attribute. Flipping 64 bits takes about 7 random words.
-               Time also includes one sort of the reports.
+    Source     Mishra & Sandler, PODS 2006. Chen, Zhou & Bhowmick compare their mechanism with bit flipping
+               (EDBT 2012, section 5.2).
+    Differs    Our ε is the budget of a whole record. Chen et al. state a likelihood ratio of γ = e, which means
+               ε = 1. If this ratio is for each attribute, a record with nine attributes has ε = 9. Chen et al.
+               write only "bit-vector", without a definition. Mishra & Sandler publish short random summaries of
+               the bits (sketches). We publish the bits themselves. We sort the reports, so that their order
+               reveals nothing.
+    Cost       A report has one bit per value of each attribute. To flip 64 bits, the mechanism draws about 7
+               random words (64-bit numbers). Time also includes one sort of the reports.
     """
 
     budget: DP = budget_field()
@@ -102,8 +102,8 @@ class Flipping(Mechanism):
 
     def flip_probability(self, domain: Domain) -> float:
         """Return the probability f that a bit of a report is flipped. The formula is f = 1/(1 + e^(ε/(2d))),
-        where d is the number of attributes with two or more values. The largest likelihood ratio of a report
-        for two records, ((1 − f)/f)^(2d), is then e^ε.
+        where d is the number of attributes with two or more values. Consider the probability of a report for
+        two different records. The largest ratio of these probabilities is ((1 − f)/f)^(2d) = e^ε.
         """
         attributes = max(1, sum(codes > 1 for codes in domain.shape))
         return 1 / (1 + exp(min(self.budget.epsilon / (2 * attributes), 700)))

@@ -51,19 +51,18 @@ def _check_marginals(marginals: Any) -> str | None:
 class MaximumEntropySynthesis(Mechanism):
     """Draw synthetic records from a model of marginals.
 
-    The mechanism measures noisy `marginals`, which are tables of counts for some of the attributes. It fits a
-    model that agrees with these counts, up to their noise. Among all distributions that agree with the
-    counts, the model has the largest entropy. Then the mechanism draws synthetic records from the model.
+    The mechanism measures noisy `marginals`, which are tables of counts for some of the attributes. Then it
+    fits a model, a distribution that agrees with these counts up to their noise. Among all such distributions,
+    the model has the largest entropy. Finally, the mechanism draws synthetic records from the model.
 
-    `rows` is the public number of records. If you do not give it, the mechanism spends part of ε on a noisy
-    number of records. If none of the marginals contains an attribute, this attribute is uniform in the model,
-    and independent of all other attributes. The model is fitted by `inference.MaximumEntropy`. `weight`
-    limits the influence of a single count, in nats. With a larger weight, the model follows the noisy counts
-    more closely.
+    `rows` is the public number of records. If you do not give `rows`, the mechanism spends part of ε on a noisy
+    number of records. An attribute that is in none of the marginals is uniform in the model, and independent of
+    all other attributes. `inference.MaximumEntropy` fits the model. `weight` limits the influence of a single
+    count, in nats. With a larger weight, the model follows the noisy counts more closely.
 
     Guarantee  The release is ε-DP for each unit. ε pays for the noise on the marginals' counts. If you do not
-               give `rows`, the share `total_share` of ε pays for a noisy number of records. All later steps
-               use only noisy numbers, so they cost nothing.
+               give `rows`, the share `total_share` of ε pays for a noisy number of records. All later steps use
+               only noisy numbers, so these steps cost no budget.
     Assumes    No protected unit changes the counts by more than the table's bound allows. You choose
                `marginals` and `rows` without looking at the data.
     Source     The model is that of Chen, Zhou & Bhowmick, EDBT 2012, section 4. The noise is that of Dwork,
@@ -71,9 +70,9 @@ class MaximumEntropySynthesis(Mechanism):
     Differs    We add geometric noise to integer counts. Before the fit, we adjust the noisy marginals so that
                they agree on the attributes that they share (see `inference.MaximumEntropy`). We draw records
                from the fitted model.
-    Cost       Time is that of one fit and `rows` random draws. The fit takes seconds if the domain has up to
-               2¹⁴ cells. For larger domains, the fit uses Markov chains over the attributes and takes up to
-               half a minute.
+    Cost       Time is that of one fit and `rows` random draws. If the domain has up to 2¹⁴ cells, the fit takes
+               seconds. For larger domains, the fit uses Markov chains over the attributes and takes up to half
+               a minute.
     """
 
     budget: DP = budget_field()
@@ -104,8 +103,8 @@ class MaximumEntropySynthesis(Mechanism):
     converges = False  # records are drawn, and what no marginal says is not learnt
 
     def budgets(self) -> tuple[float, float]:
-        """Return two parts of ε. The first pays for a noisy number of records, and is 0 if you gave `rows`.
-        The second pays for the counts of the marginals.
+        """Return two parts of ε. The first part pays for a noisy number of records, and is 0 if you gave
+        `rows`. The second part pays for the counts of the marginals.
         """
         if self.rows is not None:
             return 0.0, self.budget.epsilon
@@ -186,32 +185,32 @@ def marginal_counts(
 class AIM(Mechanism):
     """Choose marginals to measure, and release a model.
 
-    A marginal is a table of counts for some of the attributes. You give a workload: the marginals that you
-    want to know. In each round, the mechanism chooses a marginal that its model fits badly. It measures a
-    noisy version of this marginal, and fits the model again. The release is the last model, which answers any
-    linear query. If you want to choose the measured marginals yourself, use a `Bank`, which stores the noisy
-    answers that you pay for.
+    A marginal is a table of counts for some of the attributes. You give a workload: the marginals that you want
+    to know. The mechanism has a model of the data, and improves this model in rounds. In each round, the
+    mechanism chooses a marginal that the model fits badly. It measures a noisy version of this marginal, and
+    fits the model again. The release is the last model, which answers any linear query. If you want to choose
+    the measured marginals yourself, use a `Bank`.
 
-    Guarantee  The release is ρ-zCDP for each unit, for all choices and measurements together. Each choice
-               and each measurement has a receipt, which records its privacy cost. The last round spends the
-               part of ρ that the other rounds left, so the receipts always add up to ρ.
+    Guarantee  The release is ρ-zCDP for each unit, for all choices and measurements together. Each choice and
+               each measurement has a receipt, which records its privacy cost. The last round spends the rest of
+               ρ, so the receipts always add up to ρ.
     Assumes    No protected unit changes the counts by more than the table's bound allows. You choose all
                parameters without looking at the data.
     Source     McKenna, Mullins, Sheldon & Miklau, PVLDB 2022, Algorithms 1 and 2, as in the authors' code
                (`mbi`). The formula for the ρ of a choice is due to Cesar & Rogers, ALT 2021. The ρ of a
                measurement may depend on earlier answers, by a theorem of Feldman & Zrnic, NeurIPS 2021.
-    Differs    Before the first round, the `initial` marginals are measured. We charge for each of these
-               marginals, and raise an error if they cost more than ρ together. The authors' code charges for
-               one marginal per attribute, whichever `initial` marginals you give (docs/errata.md). Our noise
-               is an integer, and the scores by which marginals are chosen are also integers. The model has at
-               most 131,072 cells by default, and the authors' model may take 80 MB. Our model is a junction
-               tree (a graphical model), as in a `Bank`. The model starts from a prior guess, which has as
-               much weight as 100 records. Between rounds, the fit stops when it agrees with the noisy counts
-               up to 0.3 standard deviations of the noise. If a marginal of the workload is too large to be
-               measured at all, we raise an error. The authors leave such a marginal out.
-    Cost       Time is one fit per round, with at most `rounds` rounds. All fits together take seconds to
-               minutes at the default of `cells`. Memory must hold all cells of the workload's marginals and
-               of their subsets.
+    Differs    Before the first round, the mechanism measures the `initial` marginals. We charge for each of
+               these marginals, and raise an error if they cost more than ρ together. The authors' code charges
+               for one marginal per attribute, whichever `initial` marginals you give (docs/errata.md). Our
+               noise is an integer. The scores by which we choose marginals are also integers. By default, our
+               model has at most 131,072 cells. The authors' model may take 80 MB. Our model is a junction tree
+               (a graphical model), as in a `Bank`. The model starts from a prior guess with the weight of 100
+               records. Between rounds, the fit stops as soon as the model agrees with the noisy counts up to
+               0.3 standard deviations of the noise. If a marginal of the workload is too large to be measured
+               at all, we raise an error. The authors leave out such a marginal.
+    Cost       Time is one fit per round, with at most `rounds` rounds. With the default of `cells`, all fits
+               together take seconds to minutes. Memory must hold all cells of the workload's marginals, and of
+               the marginals for all subsets of their attributes.
     """
 
     budget: ZCDP = budget_field(dp=False, zcdp=True)
@@ -229,7 +228,7 @@ class AIM(Mechanism):
         2**20,
         integer=True,
         unit="rounds",
-        doc="number of rounds that the budget is planned for (by default 16 per attribute)",
+        doc="number of rounds for which the budget is planned (by default 16 per attribute)",
     )
     cells: int = parameter(
         2**17, 1, _LARGEST_CELLS, integer=True, unit="cells", doc="largest size of the model"
@@ -243,9 +242,9 @@ class AIM(Mechanism):
     converges = False  # a fit stops near its optimum, and what no marginal says is not learnt
 
     def plan(self, domain: Domain) -> tuple[dict[Axes, int], list[Axes], int]:
-        """Return the mechanism's plan for a domain, which does not depend on the data. The plan has three
-        parts. The first contains the marginals that may be chosen, each with a weight. The second contains
-        the marginals that are measured before the first round. The third is the planned number of rounds.
+        """Return the mechanism's plan for a domain. The plan does not depend on the data, and has three parts.
+        The first part contains the marginals that may be chosen, each with a weight. The second part contains
+        the marginals that are measured before the first round. The third part is the planned number of rounds.
 
         A marginal is a tuple with the numbers of its attributes. The function raises a ValueError if the plan
         is impossible, for example if the initial marginals would cost the whole budget.
