@@ -34,7 +34,7 @@ def private_bound(table: Any) -> Bound:
 
     Parameters
     ----------
-    table : Private table, or other private data with a `bound`.
+    table : Private table, or other private data with the attribute `bound`.
 
     Returns
     -------
@@ -44,7 +44,7 @@ def private_bound(table: Any) -> Bound:
     Raises
     ------
     ValueError
-        If the table is public. Public data need no mechanism.
+        If the table is public, because public data need no mechanism.
     """
     if not isinstance(table.bound, Bound):
         raise ValueError(
@@ -55,8 +55,8 @@ def private_bound(table: Any) -> Bound:
 
 
 def sensitivity(table: Any) -> float:
-    """Return the l1 sensitivity of a private table. This is the largest sum of absolute changes that one
-    protected unit can cause in the table's counts.
+    """Return the l1 sensitivity of a private table. One protected unit can change several counts of the table.
+    The l1 sensitivity is the largest possible sum of these absolute changes.
     """
     return private_bound(table).l1
 
@@ -66,7 +66,7 @@ def split_epsilon(epsilon: float, shares: Sequence[Fraction]) -> list[float]:
 
     Parameters
     ----------
-    epsilon : Cost of all measurements together, ε.
+    epsilon : ε that all measurements together cost.
     shares : Share of ε for each measurement. The last measurement gets the rest.
 
     Returns
@@ -98,8 +98,9 @@ def amount(budget: DP | ZCDP) -> float:
 
 
 def inverse_scale(budget: DP | ZCDP) -> float:
-    """Return the inverse scale of the noise that a budget pays for, at a sensitivity of 1. The scale is that
-    of Laplace noise for a `DP`, and the standard deviation of Gaussian noise for a `ZCDP`.
+    """Return the inverse scale of the noise that a budget pays for, if the sensitivity is 1. For a `DP`, the
+    function returns 1 divided by the scale of Laplace noise. For a `ZCDP`, it returns 1 divided by the standard
+    deviation of Gaussian noise.
 
     Parameters
     ----------
@@ -146,10 +147,10 @@ def add_noise(
     ----------
     values : Integers to which noise is added, int[n].
     budget : Budget that pays for the noise. With a `DP`, the noise has the distribution `law`. With a `ZCDP`,
-    it is Gaussian.
+    the noise is Gaussian.
     l1, l2_squared : Largest change of all values together that one protected unit can cause. `l1` is the l1
     norm of this change, and `l2_squared` is the square of its l2 norm.
-    linf : Largest change of a single value that one protected unit can cause. By default, `l1`.
+    linf : Largest change of a single value that one protected unit can cause. The default is `l1`.
     law : Distribution of the noise if the budget is an ε, "geometric" or "laplace".
     rng : Seeded generator, which makes the noise reproducible. Pass None (the default) if you want to publish
     the result.
@@ -183,8 +184,8 @@ def gaussian_law(l2_squared: Fraction | float, budget: ZCDP) -> Law:
 
 
 def as_bound(bound: Bound | float) -> Bound:
-    """Convert the number l1 to a `Bound` that lets one protected unit change a single count by l1. If `bound`
-    is already a `Bound`, return it unchanged.
+    """Convert the number l1 to a `Bound` that lets one protected unit change a single count by l1. If the
+    argument is already a `Bound`, return this `Bound` unchanged.
 
     Parameters
     ----------
@@ -202,9 +203,9 @@ def as_bound(bound: Bound | float) -> Bound:
 def blocks_within(
     basis: Basis, bound: Bound, budget: DP | ZCDP
 ) -> list[noise.Block] | list[noise.GaussianBlock]:
-    """Divide the nodes of a transform into blocks, and a budget among these blocks. A node is a transformed
-    count, for example a sum of cells. A block is a group of nodes whose noise has the same distribution, for
-    example one level of a tree.
+    """Divide the nodes of a transform into blocks, and divide a budget among these blocks. A node is a
+    transformed count, for example a sum of cells. A block is a group of nodes whose noise has the same
+    distribution, for example one level of a tree.
 
     Parameters
     ----------
@@ -215,7 +216,7 @@ def blocks_within(
     Returns
     -------
     list of Block or GaussianBlock
-        Blocks of nodes. Their costs in ε (or ρ) add up to at most the budget.
+        Blocks of nodes. The costs of all blocks, in ε or ρ, add up to at most the budget.
     """
     if isinstance(budget, DP):
         return noise_blocks(basis, l1=bound.l1, epsilon=budget.epsilon, linf=bound.linf)
@@ -229,9 +230,9 @@ def blocks_within(
 
 
 def law_within(basis: Basis, bound: Bound, budget: DP | ZCDP) -> Law:
-    """Return a distribution that determines the noise of all nodes (transformed counts) of a release.
-    `Law.of_nodes` converts it to the distribution of the noise in one block, which is a group of nodes with
-    the same noise.
+    """Return a distribution that determines the noise of all nodes (transformed counts) of a release. A block
+    is a group of nodes whose noise has the same distribution. The method `Law.of_nodes` converts the returned
+    distribution to the distribution of the noise in one block.
 
     Parameters
     ----------
@@ -240,8 +241,8 @@ def law_within(basis: Basis, bound: Bound, budget: DP | ZCDP) -> Law:
     Returns
     -------
     Law
-        Geometric distribution with rate ε/l1. For a budget in ρ, a Gaussian distribution with rate ρ/l2²,
-        where l2² is a weighted sum of the squared l2 sensitivities of the blocks.
+        For a budget in ε, a geometric distribution with rate ε/l1. For a budget in ρ, a Gaussian distribution
+        with rate ρ/l2², where l2² is a weighted sum of the squared l2 sensitivities of the blocks.
     """
     if isinstance(budget, DP):
         return Law(GEOMETRIC, budget.epsilon / bound.l1)
@@ -252,12 +253,12 @@ def law_within(basis: Basis, bound: Bound, budget: DP | ZCDP) -> Law:
 def noise_blocks(
     basis: Basis, *, l1: float, epsilon: float, linf: float | None = None
 ) -> list[noise.Block]:
-    """Divide the nodes (transformed counts) of a transform into blocks, and ε among these blocks. All nodes
-    of a block get noise of the same distribution. The costs of all blocks add up to at most `epsilon`.
+    """Divide the nodes (transformed counts) of a transform into blocks, and divide ε among these blocks. All
+    nodes of a block get noise of the same distribution. The costs of all blocks add up to at most `epsilon`.
 
-    `l1` is the largest total change of the cells that one protected unit can cause, and `linf` is the largest
+    `l1` is the largest total change of the cells that one protected unit can cause. `linf` is the largest
     change of a single cell. If nodes are sums of cells, or differences of such sums, a node can change by up
-    to `l1`, so `linf` is not used.
+    to `l1`. In this case, the function does not use `linf`.
     """
     most = linf if isinstance(basis, Cells) else l1
     budgets = split_epsilon(epsilon, [nodes.share for nodes in basis.noise_blocks])
@@ -283,8 +284,10 @@ def budget_field(
     Parameters
     ----------
     dp : Whether the mechanism accepts a `DP` with a finite ε > 0.
-    zcdp : Whether the mechanism accepts a `ZCDP`. If so, the cost of its noise must be known as a ρ.
-    delta : "none" if the mechanism spends no δ, "some" if it needs 0 < δ < 1, and "any" if a δ is optional.
+    zcdp : Whether the mechanism accepts a `ZCDP`. Set `zcdp` to True only if the cost of the noise is known as
+    a ρ.
+    delta : "none" if the mechanism spends no δ, "some" if the mechanism needs 0 < δ < 1, and "any" if a δ is
+    optional.
     refused : Reason why the mechanism does not accept a `ZCDP`. The error message shows this reason.
 
     Returns
@@ -324,7 +327,7 @@ def noise_law_field(*, zcdp: bool = False) -> Any:
 
     Parameters
     ----------
-    zcdp : Whether the mechanism also accepts a `ZCDP`, with which it adds Gaussian noise (see
+    zcdp : Whether the mechanism also accepts a `ZCDP`. With a `ZCDP`, the mechanism adds Gaussian noise (see
     `settle_noise`).
 
     Returns
@@ -349,12 +352,12 @@ def noise_law_field(*, zcdp: bool = False) -> Any:
 
 
 def settle_noise(mechanism: Any) -> None:
-    """Check that the field `noise` fits the budget. If the budget is a ρ, the noise must be Gaussian. If the
-    budget is an ε, it must be geometric or Laplace noise.
+    """Check that the field `noise` fits the budget. For a budget in ρ, the noise must be Gaussian. For a budget
+    in ε, the noise must be geometric or Laplace noise.
 
     Parameters
     ----------
-    mechanism : Mechanism to check. Its field `noise` must have been made by `noise_law_field(zcdp=True)`.
+    mechanism : Mechanism to check. The field `noise` must come from `noise_law_field(zcdp=True)`.
 
     Raises
     ------
@@ -383,7 +386,7 @@ def memory_field() -> Any:
         1,
         integer=True,
         unit="bytes",
-        doc="largest memory to use (larger domains are refused)",
+        doc="largest memory to use (larger domains raise an error)",
     )
 
 
@@ -392,17 +395,19 @@ def transform_field() -> Any:
     for example to wavelet coefficients.
     """
     return parameter(
-        None, choices=(None, *TRANSFORMS), doc="transform before the noise (haar: wavelets)"
+        None,
+        choices=(None, *TRANSFORMS),
+        doc="transform before noise is added (haar: wavelets)",
     )
 
 
 def consistent_field() -> Any:
     """Return the field `consistent` for the class of a mechanism that releases nodes of a tree. The count of a
     node is the sum of the counts of its children. If the field is True, the mechanism releases a node only if
-    it also releases all nodes above it.
+    all nodes above this node are also released.
     """
     return parameter(
-        False, choices=(False, True), doc="keep a node only if all nodes above it are kept"
+        False, choices=(False, True), doc="release a node only if all nodes above are released"
     )
 
 
@@ -412,26 +417,27 @@ _MAKERS = ("read", "from_frame", "from_table", "from_values")
 
 
 class Mechanism(Protocol):
-    """Base class of mechanisms. A mechanism is an object that cannot be changed, and its fields are the
-    parameters of an algorithm from a paper. If you call it with private data, it spends its budget and
+    """Base class of mechanisms. A mechanism is an object whose fields are the parameters of an algorithm from a
+    paper. The fields cannot be changed. If you call the mechanism with private data, it spends its budget and
     returns a release.
 
     Every class in `workbench.mechanisms` obeys the following rules, which tests/laws/test_laws.py checks. A
-    release contains receipts, which record its privacy cost. Together the receipts cost at most the budget.
-    All random numbers come from `rng`. If `rng` is None, they come from the operating system. The estimate is
-    public, and has the declared domain. As ε grows, the error goes to 0. If this is not the case, the class
-    sets `converges = False` and explains why.
+    release contains receipts, which record what the release cost. Together, the receipts cost at most the
+    budget. All random numbers come from `rng`. If `rng` is None, the random numbers come from the operating
+    system. The estimate is public, and has the declared domain. As ε grows, the error goes to 0. If the error
+    of a class does not go to 0, the class sets `converges = False` and explains why.
 
     The class variables `accepts_dp`, `accepts_zcdp` and `spends_delta` determine which budgets the class
-    accepts. The function `budget_field`, which makes the field `budget`, sets their values. A class without
-    this field, for example a class that runs another mechanism, has to set the three variables itself.
+    accepts. The function `budget_field` makes the field `budget` and sets the three variables. A class without
+    this field has to set the three variables itself, for example a class that runs another mechanism.
 
-    If a class sets `fixed_price = True`, the receipts of its releases are the same for all data with the same
-    domain and bound. A shared budget in ρ, for example that of a session, then pays only the ρ of these
-    receipts. For other mechanisms with a budget in ε, the shared budget pays the larger ρ that ε implies.
+    If a class sets `fixed_price = True`, its releases have the same receipts for all data with the same domain
+    and bound. A session may have a budget in ρ that several releases share. For a mechanism with a fixed price,
+    the session then pays only the ρ of the receipts. For other mechanisms with a budget in ε, the session pays
+    the larger ρ that ε implies.
 
     Figures, panels and advice show the text in `series` as the name of the mechanism. `series` is a class
-    variable or a property. If a class has no `series`, the name of the class is shown.
+    variable or a property. If a class has no `series`, they show the name of the class.
     """
 
     if TYPE_CHECKING:  # fields, or properties
@@ -474,31 +480,30 @@ class Mechanism(Protocol):
 
         Parameters
         ----------
-        data : Private data of the class `takes`, with a bound on the changes that one protected unit can
-        cause.
+        data : Private data of the class `takes`. The data must have a bound on the changes that one protected
+        unit can cause.
         rng : Seeded generator, which makes the release reproducible. Pass None (the default) if you want to
         publish the release.
 
         Returns
         -------
         Release
-            Public estimate, with receipts that record its cost. The cost is at most the budget.
+            Public estimate, with receipts that record what the release cost. The cost is at most the budget.
         """
 
     @classmethod
     def example(cls, budget: Any) -> Self:
-        """Return an example of the mechanism, on which tests and audits run. An audit measures the privacy
-        loss. Unless a class defines its own example, all parameters except the budget have their defaults.
+        """Return an example of the mechanism for tests and for audits, which measure the privacy loss. Unless a
+        class defines its own example, all parameters except the budget have their defaults.
 
-        The example spends `budget`. The class of `budget`, which is `DP` or `ZCDP`, must be one that the
-        mechanism accepts.
+        The example spends `budget`, which is a `DP` or a `ZCDP`. The mechanism must accept this kind of budget.
         """
         make: Any = cls
         return make(budget)
 
     def dense_counts(self, table: SparseTable, each: int = 40) -> np.ndarray:
-        """Return the counts of all cells of the domain, int64[cells]. Raise a ValueError if these cells need
-        more memory than the field `memory` allows. Each cell needs `each` bytes.
+        """Return the counts of all cells of the domain, as int64[cells]. If these cells need more memory than
+        the field `memory` allows, raise a ValueError. Each cell needs `each` bytes.
         """
         self.refuse_dense(table.domain.size, each)
         return table.dense().ravel()
@@ -507,7 +512,7 @@ class Mechanism(Protocol):
         """Raise a ValueError if `cells` cells need more memory than the field `memory` allows. Each cell
         needs `each` bytes.
 
-        These bytes are for the count of a cell, its noisy count, and intermediate results.
+        These bytes are for the count of a cell, the noisy count, and intermediate results.
         """
         need = each * cells
         if need > self.memory:
@@ -523,8 +528,8 @@ class Mechanism(Protocol):
 
     def refuse_several_tuples_per_unit(self, table: SparseTable) -> None:
         """Raise a ValueError if the table's bound allows a unit to have more than one record, or if a rule
-        leaves rows out. The mechanism publishes the number of records, which would reveal whether a row was
-        left out, and so something about its value.
+        leaves rows out. The mechanism publishes the number of records. If a rule leaves out rows with certain
+        values, this number would reveal something about the values of a row.
         """
         if table.may_lack_rows:
             raise ValueError(
@@ -539,8 +544,8 @@ class Mechanism(Protocol):
 
 
 def refuse_other_data(mechanism: Any, data: Any) -> None:
-    """Raise a ValueError if the data are not of a class that the mechanism accepts. The message explains how
-    to make data of the right class.
+    """Raise a ValueError if the mechanism does not accept data of this class. The message explains how to make
+    data of the right class.
     """
     takes = getattr(mechanism, "takes", None)
     if isinstance(data, WideTable) and takes is SparseTable:
@@ -578,8 +583,9 @@ def promises_of(cls: type) -> str:
 
 
 def series_name(mechanism: Any) -> str:
-    """Return the name of a mechanism in figures. The name consists of the text in `series` (or the name of
-    the class), the transform, and the word "consistent" if the field `consistent` is True.
+    """Return the name of a mechanism in figures. The name begins with the text in `series`, or with the name of
+    the class. Then the name contains the transform, and the word "consistent" if the field `consistent` is
+    True.
 
     If the budget is a ρ, and the mechanism also accepts an ε, the name ends with "Gaussian".
 
