@@ -48,7 +48,7 @@ def demand(holds: Any, says: str) -> None:
 
 
 def seeded(seed: int = 0) -> np.random.Generator:
-    """Return a seeded generator of random numbers. With the same seed, a mechanism draws the same noise again."""
+    """Return a seeded generator of random numbers. With the same seed, a mechanism draws the same noise."""
     return np.random.default_rng(seed)
 
 

@@ -53,27 +53,26 @@ def check_workload(workload: Any) -> str | None:
 class LaplaceQueries(Mechanism):
     """Answer given queries with Laplace noise.
 
-    The queries are given as a workload, for example `Marginals(2)`, which asks for the counts of all pairs
-    of attributes. The classes of workloads are in `workbench.queries`: products, tables, marginals and
-    ranges.
+    You give the queries as a workload. For example, the workload `Marginals(2)` asks for a table of counts for
+    each pair of attributes. The classes of workloads are in `workbench.queries`.
 
     If all answers are integers, `noise` determines the distribution of their noise. Other answers always get
     Laplace noise.
 
     Guarantee  The release is ε-DP for each unit, for all answers together.
-    Assumes    No protected unit changes the counts by more than the table's bound allows, with a largest
-               total change l1. The sensitivity of the workload is the largest total change of all answers
-               that one record can cause. We compute the sensitivity from the queries and the domain, without
-               data. So one unit changes the answers by at most l1 times the sensitivity, in the l1 norm.
+    Assumes    No protected unit changes the counts by more than the table's bound allows. Let l1 be the largest
+               total change of the counts by one unit. The sensitivity of the workload is the largest total
+               change of all answers by one record. We compute the sensitivity from the queries and the domain,
+               without data. One unit changes the answers by at most l1 times the sensitivity, in the l1 norm.
     Source     Dwork, McSherry, Nissim & Smith, TCC 2006. Chen, Zhou & Bhowmick use the mechanism in EDBT
                2012, section 2.
-    Differs    We draw noise on a public grid of numbers, where it has exactly the stated probabilities. If a
-               query has real weights, the contribution of each record is rounded to the grid before the
-               contributions are added up. So the result does not depend on the order of the records. The
-               sensitivity includes the rounding. The standard errors of answers do not include the rounding.
-               The rounding would matter only for very small noise, with ε in the thousands. Chen, Zhou &
-               Bhowmick define neighbours by the replacement of one record, but use sensitivities for adding
-               one record. Our guarantee is always for one unit that is added or removed.
+    Differs    The noise is a multiple of a small public number, the step of a grid. On this grid, the noise has
+               exactly the stated probabilities. If a query has real weights, we round the contribution of each
+               record to the grid before we add up the contributions. So the result does not depend on the order
+               of the records. The sensitivity includes the rounding. The standard errors of answers do not
+               include the rounding. The rounding would matter only for very small noise, with ε in the
+               thousands. Chen, Zhou & Bhowmick define neighbours by replacing one record, but use sensitivities
+               for adding one record. Our guarantee is always for one unit that is added or removed.
     Cost       Time is one pass over the non-empty cells per set of attributes, plus one pass over the
                queries.
     """
@@ -186,20 +185,19 @@ def terms_of_queries(workload: Linear) -> Int[np.ndarray, " queries"]:
 class GaussianQueries(Mechanism):
     """Answer given queries with Gaussian noise.
 
-    The queries are given as a workload, for example `Marginals(2)`, which asks for the counts of all pairs
-    of attributes. The classes of workloads are in `workbench.queries`: products, tables, marginals and
-    ranges.
+    You give the queries as a workload. For example, the workload `Marginals(2)` asks for a table of counts for
+    each pair of attributes. The classes of workloads are in `workbench.queries`.
 
     Guarantee  The release is ρ-zCDP for each unit, for all answers together.
-    Assumes    No protected unit changes the counts by more than the table's bound allows, with a largest
-               total change l1. The workload is a matrix with one row per query and one column per cell. One
-               record changes the vector of all answers by one column. The sensitivity is the largest l2 norm
-               of a column. We compute the sensitivity from the queries and the domain, without data. So one
-               unit changes the answers by at most l1 times the sensitivity, in the l2 norm.
+    Assumes    No protected unit changes the counts by more than the table's bound allows. Let l1 be the largest
+               total change of the counts by one unit. The workload is a matrix with one row per query and one
+               column per cell. One record changes the vector of all answers by one column. The sensitivity is
+               the largest l2 norm of a column. We compute the sensitivity from the queries and the domain,
+               without data. One unit changes the answers by at most l1 times the sensitivity, in the l2 norm.
     Source     Canonne, Kamath & Steinke, NeurIPS 2020. The proof is in docs/accounting.md.
-    Differs    If a query has real weights, the contribution of each record is rounded to a public grid of
-               numbers, as in LaplaceQueries. Then the contributions are added up. The sensitivity includes
-               the rounding.
+    Differs    If a query has real weights, we round the contribution of each record to a public grid of
+               numbers, as in LaplaceQueries. Then we add up the contributions. The sensitivity includes the
+               rounding.
     Cost       Time is one pass over the non-empty cells per set of attributes, plus one pass over the
                queries.
     """

@@ -41,8 +41,8 @@ def counts_field() -> Any:
 
 
 class ValueSelection(Mechanism):
-    """Base of mechanisms that select some of the values in the data, and release these values with noisy
-    counts.
+    """Base of mechanisms that select some of the values in the data. The mechanisms release these values with
+    noisy counts.
     """
 
     takes: type = UnlistedValues  # type: ignore[misc]
@@ -87,30 +87,32 @@ class ValueSelection(Mechanism):
 class GeometricSelection(ValueSelection):
     """Release unlisted values that enough users have.
 
-    The values, for example search words, need not be known in advance. The more users have a value, the more
-    likely the value is released. The mechanism uses the largest probability that (ε, δ)-DP allows for each
-    number of users.
+    The values, for example search words, need not be known in advance. If more users have a value, the
+    mechanism releases the value with a larger probability. For each number of users, the mechanism uses the
+    largest probability that (ε, δ)-DP allows.
 
     Guarantee  The release is (ε, δ)-DP for each user. The share `counts` of ε pays for the noise on the
                counts of the released values. The rest of ε, and δ, pay for the choice of the values.
-    Assumes    Users may have any number of values. When the data are read, at most l1 random values of each
-               user are kept, where the bound states l1. If the data have no column of users, each row counts
-               as one user with one value.
+    Assumes    Users may have any number of values. When the workbench reads the data, it keeps at most l1
+               random values of each user. The bound states l1. If the data have no column of users, each row
+               counts as one user with one value.
     Source     Desfontaines, Voss, Gipson & Mandayam, PoPETs 2022. Theorem 1 of their paper gives the largest
                allowed probability for each number of users.
-    Differs    If a user may have m values, the choice of each value gets 1/m of the ε and of the δ that pay
-               for choices. Each value is released or not by a random draw, which has exactly the stated
-               probability. We also release counts, for which a separate share of the budget pays.
+    Differs    If a user may have m values, the decision about each value gets 1/m of the ε and of the δ that
+               pay for the choice of values. A random draw decides whether a value is released. The draw has
+               exactly the stated probability. We also release counts, for which a separate share of the budget
+               pays.
     Cost       Time and memory are O(rows).
 
-    Proof. Let ε be the part that pays for the choice, and let s = ε/m and D = δ/m. A value that n users have
-    is released with probability π(n). Here π(0) = 0 and π(n) = min{e^s·π(n−1) + D, 1 − e^−s·(1 − π(n−1) − D),
-    1}. The first term is the largest probability of release that (s, D)-DP allows when one more user has the
-    value. The second term is the limit that follows in the same way for the probability that the value is not
-    released. Because π is non-decreasing, both conditions also hold when a user is removed. The random draws
-    for different values are independent. One user changes the number of users for at most m values, by one
-    each. Each value costs (s, D), so the m values together cost (ε, δ) by basic composition. The released
-    values are then public, and a user changes their counts by at most m in total.
+    Proof. Let ε be the part that pays for the choice, and let s = ε/m and D = δ/m. A value that n users have is
+    released with probability π(n). Here π(0) = 0 and π(n) = min{e^s·π(n−1) + D, 1 − e^−s·(1 − π(n−1) − D), 1}.
+    (s, D)-DP limits how much π may grow if one more user has the value. The first term is the largest
+    probability of release that (s, D)-DP allows. The second term follows in the same way from the limit for the
+    probability 1 − π(n) that the value is not released. Because π is non-decreasing, both conditions also hold
+    if a user is removed. The random draws for different values are independent. For at most m values, one user
+    changes the number of users by one. Each of these values costs (s, D), so the m values together cost (ε, δ)
+    by basic composition. The released values are then public. One user changes the counts of these values by at
+    most m in total.
     """
 
     budget: DP = budget_field(delta="some", refused="its coins are proven for an epsilon")
@@ -136,17 +138,17 @@ class WeightedSelection(ValueSelection):
     """Release unlisted values with large noisy weights.
 
     The values, for example search words, need not be known in advance. A user with t values adds 1/√t to the
-    weight of each of these values. The mechanism adds noise to the weights, and releases the values whose
-    noisy weight reaches a threshold. If users have many values, it releases more values than
+    weight of each of these values. The mechanism adds noise to the weights, and releases the values whose noisy
+    weight reaches a threshold. If users have many values, this mechanism releases more values than
     `GeometricSelection`.
 
-    Guarantee  The release is (ε, δ)-DP for each user. With a budget in ρ and δ, it is ρ-zCDP except with
-               probability δ (δ-approximate ρ-zCDP). The share `counts` of ε or ρ pays for the noise on the
-               counts of the released values, and the rest for the choice of the values. With a budget in ε,
-               one half of δ pays for the Gaussian noise on the weights. The other half covers the risk that
-               the release contains a value that only one user has.
-    Assumes    Users may have any number of values. When the data are read, at most l1 random values of each
-               user are kept. The bound states l1, which is at most 2^20.
+    Guarantee  The release is (ε, δ)-DP for each user. With a budget in ρ and δ, the release is ρ-zCDP except
+               with probability δ (δ-approximate ρ-zCDP). The share `counts` of ε or ρ pays for the noise on the
+               counts of the released values. The rest pays for the choice of the values. With a budget in ε,
+               one half of δ pays for the Gaussian noise on the weights. The other half covers the risk that the
+               release contains a value that only one user has.
+    Assumes    Users may have any number of values. When the workbench reads the data, it keeps at most l1
+               random values of each user. The bound states l1, which is at most 2^20.
     Source     Gopi, Gulhane, Kulkarni, Shen, Shokouhi & Yekhanin, ICML 2020, who call it the weighted
                Gaussian algorithm.
     Differs    We round weights down to multiples of 1/1024, and add discrete Gaussian noise. We choose the
@@ -155,14 +157,14 @@ class WeightedSelection(ValueSelection):
                separate share of the budget pays.
     Cost       Time and memory are O(rows + largest number of values per user).
 
-    Proof. A user with t values changes t weights by w = ⌊1024/√t⌋ steps each, so the squared l2 norm of the
-    change is t·w² <= 1024². The Gaussian noise X hides this change for values that other users also have.
-    Consider the values that only this user has, and let T be the threshold. At least one of them is released
-    with probability at most 1 − (1 − Pr[w + X >= T])^t. The threshold T is so large that this probability is
-    at most the part of δ that covers this risk, for every t that the bound allows. If none of these values is
-    released, the mechanism selects from the same values with and without the user. The released values are
-    then public. A user changes their counts by at most m in total, where m is the largest number of values
-    per user.
+    Proof. Count weights in steps of 1/1024. A user with t values changes t weights by w = ⌊1024/√t⌋ steps each.
+    The squared l2 norm of this change is t·w² <= 1024². The Gaussian noise X hides the change for values that
+    other users also have. Now consider the values that only this user has, and let T be the threshold. The
+    probability that at least one of these values is released is at most 1 − (1 − Pr[w + X >= T])^t. One half of
+    δ (with a budget in ρ, the whole δ) covers this risk. We choose T so large that the risk is covered for
+    every t that the bound allows. If none of these values is released, the mechanism selects from the same
+    values with and without the user. The released values are then public. Let m be the largest number of values
+    per user. One user changes the counts of the released values by at most m in total.
     """
 
     budget: DP | ZCDP = budget_field(delta="some", zcdp=True)

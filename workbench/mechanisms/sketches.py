@@ -33,27 +33,26 @@ class CountSketch(Mechanism):
     """Release a noisy sketch made by hash functions.
 
     A sketch is a small table from which counts can be estimated. This sketch has `depth` rows of `width`
-    buckets (numbers). In each row, a public hash function assigns every cell to one bucket and to a random
-    sign. The cell's count is added to this bucket with this sign. Then the mechanism adds noise to all
-    buckets. The count of a cell is later estimated from the buckets to which the cell is assigned, one per
-    row.
+    buckets (numbers). In each row, a public hash function gives every cell a bucket and a random sign, + or −.
+    The mechanism adds the cell's count, with this sign, to this bucket. Then the mechanism adds noise to all
+    buckets. Later, an answer estimates the count of a cell from the buckets of this cell, one bucket per row.
 
     Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. Let l1 be the largest total
                change of the counts that one protected unit can cause. A unit changes each of the `depth` rows
                by at most l1, both in the l1 norm and in the l2 norm. So every row gets ε/depth, or ρ/depth.
     Assumes    No protected unit changes the counts by more than the table's bound allows. The hash functions
                are public, and the mechanism draws them without looking at the data.
-    Source     Charikar, Chen & Farach-Colton, ICALP 2002. Cormode, Procopiuc, Srivastava & Tran compare it
-               with their summaries (ICDT 2012, appendix C.6).
-    Differs    Our sensitivity, the largest total change of all buckets that one unit can cause, is depth·l1.
-               Cormode et al. use a sensitivity of 2·depth, which is for replacing one record by another. Our
-               noise is geometric, and theirs is Laplace noise. Their Lemma 5 gives another variance of an
+    Source     Charikar, Chen & Farach-Colton, ICALP 2002. Cormode, Procopiuc, Srivastava & Tran compare this
+               sketch with their summaries (ICDT 2012, appendix C.6).
+    Differs    The sensitivity is the largest total change of all buckets that one unit can cause. Our
+               sensitivity is depth·l1. Cormode et al. use 2·depth, because they replace one record by another.
+               Our noise is geometric. Their noise is Laplace noise. Their Lemma 5 gives another variance of an
                estimate than our formula. Our variance contains the sum of the squared counts, ‖M‖₂², and the
                noise of all rows. By our formula, one row is always best for a sketch of a given size, so the
-               default of `depth` is 1. With a budget in ρ, the noise in the mean of a cell's buckets has the
-               variance l1²/(2ρ) at any depth.
-    Cost       Time is O(non-empty cells · depth + buckets), and memory is O(buckets), however many possible
-               cells there are. An answer takes time O(cells that the query covers).
+               default of `depth` is 1. An estimate is the mean of a cell's buckets. With a budget in ρ, the
+               noise in this mean has the variance l1²/(2ρ) for every `depth`.
+    Cost       Time is O(non-empty cells · depth + buckets), and memory is O(buckets). Neither time nor memory
+               depends on the number of possible cells. An answer takes time O(cells that the query covers).
     """
 
     budget: DP | ZCDP = budget_field(zcdp=True)
@@ -64,7 +63,9 @@ class CountSketch(Mechanism):
         1, 1, 2**10, integer=True, unit="rows", doc="number of rows (hash functions)"
     )
     estimate: str = parameter(
-        "mean", choices=("mean", "median"), doc="how rows are combined (mean is unbiased)"
+        "mean",
+        choices=("mean", "median"),
+        doc="how the estimates from the rows are combined (mean is unbiased)",
     )
     cite = "cormode2012"
     title = "count sketch"
@@ -81,14 +82,13 @@ class CountSketch(Mechanism):
             )
 
     def variance(self, others: float, l1: float) -> float:
-        """Return the variance of the estimated count of one cell. `others` is the sum of the squared counts
-        of all other cells, and `l1` is the largest total change of the counts that one protected unit can
-        cause.
+        """Return the variance of the estimated count of one cell. `others` is the sum of the squared counts of
+        all other cells. `l1` is the largest total change of the counts that one protected unit can cause.
 
         The variance is (others/width + σ²)/depth, where σ² is the variance of the noise on a bucket. For a
         budget in ε, σ² = 2α/(1−α)² with α = exp(−ε/(depth·l1)). For a budget in ρ, σ² = depth·l1²/(2ρ). The
-        part others/width is the effect of the other cells. In each row, another cell is in the same bucket
-        with probability 1/width, and then its count is added with a random sign.
+        part others/width is the effect of the other cells. In each row, another cell has the same bucket with
+        probability 1/width. The bucket then also contains the count of this other cell, with a random sign.
         """
         return (others / self.width + self._law(self.depth * l1).variance) / self.depth
 
@@ -137,9 +137,9 @@ _MAX_BITS = 2**33  # 1 GiB, and the hash's independent bits
 class ALP(Mechanism):
     """Release noisy bits that encode all counts.
 
-    ALP is the approximate Laplace projection. Each count is encoded by several bits of one array of bits. A
-    larger count sets more of its bits to 1. Public hash functions determine the places of the bits. Then the
-    mechanism flips each bit with probability 1/(α+2), where α is the parameter `alpha`.
+    ALP is the approximate Laplace projection. The mechanism encodes each count by several bits of one array of
+    bits. If a count is larger, more of its bits are 1. Public hash functions determine the places of the bits.
+    Then the mechanism flips each bit of the array with probability 1/(α+2), where α is the parameter `alpha`.
 
     Guarantee  The release is ε-DP for each unit, for every value of ε and α. The whole ε pays for the random
                flips of the bits. The proof is in the documentation of `noise.alp_projection`. The hash
@@ -148,12 +148,13 @@ class ALP(Mechanism):
                `largest` and `total` without looking at the data. If these two numbers are too small for the
                data, answers have a larger error, but the guarantee still holds.
     Source     Aumüller, Lebeda & Pagh, CCS 2021, Algorithm 4 and its estimator.
-    Differs    The mechanism works with any sensitivity (the largest total change of the counts that one
-               protected unit can cause). The paper assumes a sensitivity of 1. Random rounding and random
-               flips have exactly the stated probabilities. Our hash functions are only pairwise independent.
-    Cost       The levels of a cell are the bits that encode its count. Time is O(levels of all non-empty
-               cells + flipped bits), and memory is O(bits), however many possible cells there are. An
-               answer takes time O(cells that the query covers · levels).
+    Differs    The sensitivity is the largest total change of the counts that one protected unit can cause. The
+               mechanism works with any sensitivity. The paper assumes a sensitivity of 1. Random rounding and
+               random flips have exactly the stated probabilities. Our hash functions are only pairwise
+               independent.
+    Cost       The levels of a cell are the bits that encode its count. Time is O(levels of all non-empty cells
+               + flipped bits), and memory is O(bits). Neither time nor memory depends on the number of possible
+               cells. An answer takes time O(cells that the query covers · levels).
     """
 
     budget: DP = budget_field(
@@ -170,10 +171,19 @@ class ALP(Mechanism):
         doc="public upper bound on the sum of all counts",
     )
     alpha: float = parameter(
-        3.0, 0, 2**20, strict=True, doc="number α (a bit is flipped with probability 1/(α+2))"
+        3.0,
+        0,
+        2**20,
+        strict=True,
+        doc="number α (each bit is flipped with probability 1/(α+2))",
     )
     size_factor: float = parameter(
-        50, 0, 2**20, strict=True, unit="bits", doc="released bits per level of a count"
+        50,
+        0,
+        2**20,
+        strict=True,
+        unit="bits",
+        doc="number of released bits per level (bit that encodes a count)",
     )
     cite = "aumuller2021"
     title = "approximate Laplace projection"

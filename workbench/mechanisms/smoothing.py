@@ -83,29 +83,30 @@ def _check_odd(k: Any) -> str | None:
 class FPA(contributions.Contributions):
     """Release counts from `k` noisy Fourier coefficients.
 
-    FPA is the Fourier perturbation algorithm. It computes the Fourier coefficients of the sequence of counts,
-    in the order of their cells. It adds noise to the `k` coefficients with the lowest frequencies, sets the
-    others to zero, and transforms the result back to counts. If there are fewer than `k` counts, all
-    coefficients get noise.
+    FPA is the Fourier perturbation algorithm. The mechanism computes the Fourier coefficients of the sequence
+    of counts, in the order of the cells. It adds noise to the `k` coefficients with the lowest frequencies, and
+    sets the other coefficients to zero. Then it transforms the result back to counts. If there are fewer than
+    `k` counts, all coefficients get noise.
 
     Guarantee  The release is ε-DP for each user, or ρ-zCDP if the budget is a ρ. `split` divides the budget
                between two tables: the counts of items, and the counts of edges (pairs of an item and a
-               context). If you do not give `k`, the exponential mechanism draws k at random. Values of k with
-               a small error have a high probability. Half of each table's share then pays for this choice,
-               and the other half for the noise on the coefficients.
+               context). If you do not give `k`, the exponential mechanism draws k at random for each table.
+               Values of k with a small error have a high probability. Half of each table's share then pays for
+               this choice. The other half pays for the noise on the coefficients.
     Assumes    You choose `bound`, the largest number M of records per user, without looking at the data. The
                mechanism keeps at most M random records of each user. One user then changes the counts by at
-               most Δ₁ = M in the l1 norm, and by at most Δ₂ in the l2 norm. In general Δ₂ is M. If no user
-               has the same item twice, Δ₂ is √M. The mechanism uses √M if `once` is True, or if the data's
-               bound implies that no user has the same item twice. With a budget in ρ, one user changes k of n
-               coefficients by at most min(Δ₂, Δ₁·√(k/n)) in the l2 norm (the l2 sensitivity).
+               most Δ₁ = M in the l1 norm, and by at most Δ₂ in the l2 norm. In general, Δ₂ is M. If no user has
+               the same item twice, Δ₂ is √M. The mechanism uses √M if `once` is True. It also uses √M if the
+               data's bound implies that no user has the same item twice. With a budget in ρ, one user changes k
+               of n coefficients by at most min(Δ₂, Δ₁·√(k/n)) in the l2 norm (the l2 sensitivity).
     Source     Rastogi & Nath, SIGMOD 2010. The private choice of k is that of EFPA, the algorithm of Acs,
                Castelluccia & Chen, ICDM 2012.
     Differs    Our Fourier basis is real and orthonormal, so both the real and the imaginary parts get noise.
-               The published code of EFPA reveals the phases of the coefficients. We computed two upper bounds
-               on the sensitivity, the largest change of the coefficients that one user can cause, and use the
-               smaller one. We draw noise on a public grid of numbers, where it has exactly the stated
-               probabilities. The sensitivity includes the rounding error of the transform.
+               The published code of EFPA adds no noise to the phases of the coefficients, and so reveals them.
+               The sensitivity is the largest change of the coefficients that one user can cause. We computed
+               two upper bounds on the sensitivity, and use the smaller bound. The noise is a multiple of a
+               small public number, and has exactly the stated probabilities. The sensitivity includes the
+               rounding error of the transform.
     Cost       Time is O(edges · log edges), and memory is O(edges), where edges = items · contexts of the
                domain.
     """
@@ -116,7 +117,7 @@ class FPA(contributions.Contributions):
         None,
         check=_check_odd,
         unit="coefficients",
-        doc="number k of Fourier coefficients to keep (by default chosen privately from the data)",
+        doc="number k of Fourier coefficients to keep (by default chosen from the data at a cost)",
     )
     split: tuple[float, float] = contributions.split_field()
     once: bool = parameter(
@@ -128,7 +129,7 @@ class FPA(contributions.Contributions):
         2**32,
         integer=True,
         unit="records",
-        doc="largest count that is kept (larger counts are lowered to it)",
+        doc="largest count (larger counts are lowered to this number)",
     )
     memory: int = memory_field()
     cite = "rastogi2010"
@@ -138,30 +139,32 @@ class FPA(contributions.Contributions):
     converges = False  # what lies beyond the bound, and beyond k, is gone
 
     def coefficient_sensitivity(self, k: Any, n: int, bound: Bound) -> Any:
-        """Return the l1 sensitivity of the first k of n Fourier coefficients. This is the largest change, in
-        the l1 norm, that one user can cause in these coefficients. The formula is min(√k·Δ₂, k·Δ₁/√n). Here
-        Δ₁ and Δ₂ are the largest changes of the counts that one user can cause, in the l1 and the l2 norm
+        """Return the l1 sensitivity of the first k of n Fourier coefficients. This sensitivity is the largest
+        l1 norm of a change that one user can cause in the k coefficients. The formula is min(√k·Δ₂, k·Δ₁/√n).
+        Here Δ₁ and Δ₂ are the largest changes of the counts that one user can cause, in the l1 and the l2 norm
         (see `bound`).
 
-        The first number, √k·Δ₂, is an upper bound for two reasons. An orthonormal transform does not change
-        the l2 norm. The l1 norm of k numbers is at most √k times their l2 norm. The second number, k·Δ₁/√n,
-        is an upper bound for the following reason. A record changes the first coefficient, the mean, by 1/√n.
-        It changes the two coefficients of a frequency by at most √(2/n)·(|cos| + |sin|) <= 2/√n together. So
-        k coefficients change by at most k/√n if they contain both coefficients of each frequency.
+        The first number, √k·Δ₂, is an upper bound for two reasons. An orthonormal transform does not change the
+        l2 norm. The l1 norm of k numbers is at most √k times their l2 norm. The second number, k·Δ₁/√n, is an
+        upper bound for the following reason. A record changes the first coefficient, which is proportional to
+        the mean, by 1/√n. The record changes the two coefficients of a frequency by √(2/n)·(|cos| + |sin|) in
+        total, which is at most 2/√n. If the k coefficients contain both coefficients of each frequency, they
+        change by at most k/√n in total.
         """
         return np.minimum(np.sqrt(k) * bound.l2, k * (bound.l1 / sqrt(n))) * _UP
 
     def coefficient_l2(self, k: Any, n: int, bound: Bound) -> Any:
-        """Return the l2 sensitivity of the first k of n Fourier coefficients. This is the largest change, in
-        the l2 norm, that one user can cause in these coefficients. The formula is min(Δ₂, Δ₁·√(k/n)). Here Δ₁
-        and Δ₂ are the largest changes of the counts that one user can cause, in the l1 and the l2 norm (see
-        `bound`).
+        """Return the l2 sensitivity of the first k of n Fourier coefficients. This sensitivity is the largest
+        l2 norm of a change that one user can cause in the k coefficients. The formula is min(Δ₂, Δ₁·√(k/n)).
+        Here Δ₁ and Δ₂ are the largest changes of the counts that one user can cause, in the l1 and the l2 norm
+        (see `bound`).
 
         The second number, Δ₁·√(k/n), is an upper bound for the following reason. A record changes the first
-        coefficient, the mean, by 1/√n. It changes the two coefficients of a frequency by √(2/n)·(cos, sin).
-        The squared changes are 1/n and 2/n, so one record changes k coefficients by √(k/n) in the l2 norm, if
-        they contain both coefficients of each frequency. Several records change them by at most the sum of
-        these changes.
+        coefficient, which is proportional to the mean, by 1/√n. The record changes the two coefficients of a
+        frequency by √(2/n)·(cos, sin). So the squared change of the first coefficient is 1/n, and the squared
+        change for each frequency is 2/n. If the k coefficients contain both coefficients of each frequency, one
+        record changes them by √(k/n) in the l2 norm. The change by several records is at most the sum of the
+        changes by single records.
         """
         return np.minimum(bound.l2, bound.l1 * np.sqrt(k / n)) * _UP
 
@@ -169,26 +172,28 @@ class FPA(contributions.Contributions):
         """Return an upper bound on the l2 norm of the rounding errors of all Fourier coefficients of n
         counts.
 
-        The l2 norm of the input is at most largest·√n, where `largest` is the largest count. Let u be this
-        norm times the machine epsilon, the relative spacing of floating-point numbers. The error of a fast
-        Fourier transform is a small multiple of u·log₂ n (Higham 2002, section 24.1). We use 64·u·(1 + log₂
-        n), which leaves a margin for scaling, and for sizes that are not powers of two. If further numbers
-        are computed from the coefficients, pass their additional error as `units`, as a multiple of u.
+        The l2 norm of the input is at most largest·√n, where `largest` is the largest count. Let u be this norm
+        times the machine epsilon, the relative spacing of floating-point numbers. The error of a fast Fourier
+        transform is a small multiple of u·log₂ n (Higham 2002, section 24.1). We use 64·u·(1 + log₂ n). This
+        bound leaves a margin for scaling, and for sizes that are not powers of two. If you compute further
+        numbers from the coefficients, these numbers have an additional error. Pass this additional error as
+        `units`, as a multiple of u.
         """
         units = 64 * (log2(n) + 1) + units
         return float(units * np.finfo(_REAL).eps * self.largest * sqrt(n)) * _UP
 
     def candidates(self, n: int) -> Int[np.ndarray, " candidates"]:
-        """Return the numbers k of coefficients among which the mechanism chooses if you do not give `k`. For
-        n counts, the numbers are 1, 3, 5, … and n.
+        """Return the candidates for the number k of coefficients. If you do not give `k`, the mechanism chooses
+        one of these candidates. For n counts, the candidates are 1, 3, 5, … and n.
         """
         return np.unique(np.append(np.arange(1, n + 1, 2), n))
 
     def bounded_data(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> Interactions:
-        """Return the records that the mechanism counts, at most `bound` random ones per user. The result is
-        private. If you pass a seeded `rng`, a release with the same seed counts the same records.
+        """Return the records that the mechanism counts, at most `bound` random records per user. The result is
+        private, like the input. If you pass a seeded `rng`, a release with the same seed counts the same
+        records.
         """
         once = self.once or (isinstance(data.bound, Bound) and data.bound.linf == 1)
         bounded = (data.one_per_item(rng) if once else data).bounded(self.bound, rng)
@@ -196,8 +201,8 @@ class FPA(contributions.Contributions):
         return bounded
 
     def __call__(self, data: Interactions, rng: np.random.Generator | None = None) -> Release:
-        """Release a noisy count for every item and every edge (pair of an item and a context). Both kinds of
-        counts are computed from the same records, at most `bound` per user.
+        """Release a noisy count for every item and every edge (pair of an item and a context). The mechanism
+        computes both kinds of counts from the same records, at most `bound` per user.
         """
         self.refuse_dense(data.domain.size, 150)
         return self._smoothed(data, rng)
@@ -318,31 +323,30 @@ class _Sample(NamedTuple):
 class GS(contributions.Contributions):
     """Release noisy means of groups of similar counts.
 
-    GS is grouping and smoothing. The mechanism puts similar counts into groups of `width` counts, and
-    releases the noisy mean of each group as the value of all of its counts. To find similar counts, it first
-    draws a sample of the records, and measures noisy counts of this sample. It sorts all items (or all edges,
-    which are pairs of an item and a context) by these noisy counts. Each group consists of counts that follow
-    each other in this order. `grouping` determines the sample:
+    GS is grouping and smoothing. The mechanism puts similar counts into groups of `width` counts. For each
+    group, it releases one noisy mean as the value of all counts in the group. To find similar counts, the
+    mechanism first draws a sample of the records, and measures noisy counts of this sample. It sorts all items
+    by these noisy counts, or all edges (pairs of an item and a context). Each group consists of counts that
+    follow each other in this order. `grouping` determines the sample:
 
     `onesample`  one random record of each user, so a user changes the counts by 1
     `rowsample`  all records of a random share `beta` of the users, which needs less noise at the same ε
     `noisysort`  all records of all users
     `random`     no sample: the order is random
 
-    Guarantee  The release is ε-DP for each user. `split` divides ε between two tables, the counts of items
-               and the counts of edges. Half of each table's share pays for the order, and the other half for
-               the noise on the sums of the groups. With `grouping` = "random" the order is free, so the whole
+    Guarantee  The release is ε-DP for each user. `split` divides ε between two tables, the counts of items and
+               the counts of edges. Half of each table's share pays for the order. The other half pays for the
+               noise on the sums of the groups. With `grouping` = "random", the order is free, so the whole
                share pays for the sums.
     Assumes    You choose `bound`, the largest number M of records per user, without looking at the data. The
                mechanism keeps at most M random records of each user. You also choose `width` and `beta`
                without looking at the data.
-    Source     Kellaris & Papadopoulos, PVLDB 6(5) 2013. We gave the variants of their algorithm other
-               names.
-    Differs    We add geometric noise to the sums of the groups, and Kellaris & Papadopoulos add noise to the
-               means of the groups. One user changes all sums together by at most M, however large the groups
-               are. So the noise in the mean of a group with |G| counts has the scale M/(|G|·ε). If noise were
-               added to the means, one user would change all means together by at most M/w, but only if no
-               group is smaller than the width w.
+    Source     Kellaris & Papadopoulos, PVLDB 6(5) 2013. The names of the variants in `grouping` are our own.
+    Differs    We add geometric noise to the sums of the groups. Kellaris & Papadopoulos add noise to the means
+               of the groups. One user changes all sums together by at most M, however large the groups are. So
+               the noise in the mean of a group with |G| counts has the scale M/(|G|·ε). The noise on means
+               needs a condition. One user changes all means together by at most M/w only if no group is smaller
+               than the width w.
     Cost       Time is O(edges · log edges), and memory is O(edges), where edges = items · contexts of the
                domain.
     """
@@ -354,12 +358,12 @@ class GS(contributions.Contributions):
         1,
         integer=True,
         unit="counts",
-        doc="number of counts per group (by default chosen from the noisy sample)",
+        doc="number of counts per group (by default chosen from the noisy counts of the sample)",
     )
     grouping: str = parameter(
         "onesample",
         choices=("onesample", "rowsample", "noisysort", "random"),
-        doc="sample of records by which counts are sorted before they are grouped",
+        doc="sample of records whose noisy counts give the order of the counts",
     )
     beta: float = parameter(
         0.5, 2.0**-30, 1, doc="probability that a user is in the sample of rowsample"
@@ -383,17 +387,18 @@ class GS(contributions.Contributions):
     def bounded_data(
         self, data: Interactions, rng: np.random.Generator | None = None
     ) -> Interactions:
-        """Return the records that the mechanism counts, at most `bound` random ones per user. The result is
-        private. If you pass a seeded `rng`, a release with the same seed counts the same records.
+        """Return the records that the mechanism counts, at most `bound` random records per user. The result is
+        private, like the input. If you pass a seeded `rng`, a release with the same seed counts the same
+        records.
         """
         bounded = (data.one_per_item(rng) if self.once else data).bounded(self.bound, rng)
         sensitivity(bounded)
         return bounded
 
     def amplified_epsilon(self, epsilon: float) -> float:
-        """Return the ε' with which a random sample of users can be measured at a cost of only ε
-        (amplification by sampling). If each user is in the sample with probability β, the formula is ε' =
-        ln(1 + (e^ε − 1)/β), rounded down. ε' is at least ε, because users may be left out of the sample.
+        """Return the ε' that a measurement of a random sample of users may use, if the measurement may cost ε.
+        ε' is at least ε, because the sample may leave out a user (amplification by sampling). If each user is
+        in the sample with probability β, the formula is ε' = ln(1 + (e^ε − 1)/β), rounded down.
         """
         if epsilon > 500:  # the logarithm of β is all that is lost
             return epsilon
@@ -406,8 +411,8 @@ class GS(contributions.Contributions):
         return np.arange(max(1, n // width)) * min(width, n)
 
     def candidate_widths(self, n: int) -> list[int]:
-        """Return the group sizes among which the mechanism chooses if you do not give `width`. For n counts,
-        the sizes are 1, 2, 4, … and n.
+        """Return the candidates for the group size. If you do not give `width`, the mechanism chooses one of
+        these candidates. For n counts, the candidates are 1, 2, 4, … and n.
         """
         return [1 << i for i in range((n - 1).bit_length())] + [n]
 
@@ -424,12 +429,14 @@ class GS(contributions.Contributions):
 
         The estimate has two parts. The first part is the error from grouping. Let s_j be the sorted noisy
         counts of the sample, and `factor` the number of records that a sampled record represents. The squared
-        differences from the means of the groups G give factor²·Σ_G Σ (s_j − mean)²/n. Part of this is due to
-        the noise in s_j, so variance·(1 − 1/|G|) per count is subtracted. A negative result becomes 0. The
-        second part, 2·(l1/(w·ε))², is the error from the noise on the sums. Here `l1` is the largest total
-        change of the counts that one protected unit can cause. The estimate has a weakness. Sorting puts
-        counts with similar noise into one group, so the estimate subtracts too much. Large groups therefore
-        look better than they are, especially if there are few records.
+        differences from the means of the groups G give factor²·Σ_G Σ (s_j − mean)²/n. Part of this number is
+        due to the noise in s_j, so the function subtracts variance·(1 − 1/|G|) per count. A negative result
+        becomes 0. The second part is the error from the noise on the sums, 2·(l1/(w·ε))². Here `l1` is the
+        largest total change of the counts that one protected unit can cause.
+
+        The estimate has a weakness. Sorting puts counts with similar noise into one group, so the function
+        subtracts too much. Large groups therefore look better than they are, especially if there are few
+        records.
         """
         n = len(noisy)
         ordered = np.sort(noisy)
