@@ -47,24 +47,23 @@ def refuse_more_cells(mechanism: Any, table: SparseTable) -> None:
 class ItemBlanket(Mechanism):
     """Release non-empty cells mixed with random cells.
 
-    The mechanism chooses the non-empty cells whose noisy count reaches a threshold. It adds random other
-    cells until there are `size` cells, so that nobody can see which cells are not empty. Then it adds new
-    noise to the counts of all chosen cells.
+    The mechanism chooses the non-empty cells whose noisy count reaches a threshold. Then it adds random other
+    cells until there are `size` cells, so that nobody can see which cells are not empty. Finally, it adds new
+    noise to the counts of all these cells.
 
-    Guarantee  The release is ε-DP for each unit, for tables with at most `nonempty` non-empty cells. The
-               share `choice_share` of ε pays for the choice of cells, and the rest for the noise on their
-               counts. For neighbouring tables in which one unit is replaced by another, the guarantee is
-               2ε-DP.
+    Guarantee  The release is ε-DP for each unit, for tables with at most `nonempty` non-empty cells. The share
+               `choice_share` of ε pays for the choice of cells. The rest of ε pays for the noise on the counts.
+               If one unit is replaced by another, the guarantee is 2ε-DP.
     Assumes    No protected unit changes the counts by more than the table's bound allows. It is public
-               knowledge that the table cannot have more than `nonempty` non-empty cells. If the table has
-               more, the mechanism raises an error. Everybody can notice this error, so you must not compute
-               `nonempty` from the table.
+               knowledge that the table cannot have more than `nonempty` non-empty cells. If the table has more,
+               the mechanism raises an error. Because others can notice this error, do not compute `nonempty`
+               from the table.
     Source     This is our own mechanism, after the private item blanket of Kerschbaum, Lee & Wu, 2025.
-    Differs    We choose the number of cells and the threshold, divide the budget, and draw the cells in other
-               ways than Kerschbaum, Lee & Wu. We proved the guarantee of our version (see docs/proofs.toml),
-               and checked it on small tables by enumerating all outcomes.
-    Cost       Time and memory are O(non-empty cells + released cells), however many possible cells there
-               are.
+    Differs    Our rules for the number of cells, the threshold, the division of ε and the draw of cells differ
+               from the rules of Kerschbaum, Lee & Wu. We proved the guarantee of our version (see
+               docs/proofs.toml). We also checked the guarantee on small tables by enumerating all outcomes.
+    Cost       Time and memory are O(non-empty cells + released cells). Neither depends on the number of
+               possible cells.
     """
 
     budget: DP = budget_field(
@@ -76,7 +75,7 @@ class ItemBlanket(Mechanism):
         high=noise.MAX_RELEASED_CELLS,
         integer=True,
         unit="cells",
-        doc="number of cells to release, at least `nonempty` (more cells allow a lower threshold)",
+        doc="number of released cells, at least `nonempty` (more cells allow a lower threshold)",
     )
     choice_share: float = parameter(
         0.5, 0.01, 0.99, doc="share of ε for the choice of cells (the rest pays for counts)"
@@ -94,7 +93,7 @@ class ItemBlanket(Mechanism):
             raise not_allowed(self, "size", need)
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Release `size` cells with noisy counts. If the domain has fewer cells, release all of them."""
+        """Release `size` cells with noisy counts. If the domain has fewer cells, release all cells."""
         bound = private_bound(table)
         refuse_more_cells(self, table)
         cells = table.domain.size
@@ -137,20 +136,22 @@ class ItemBlanket(Mechanism):
 class GaussianSparseHistogram(Mechanism):
     """Release large counts with Gaussian noise.
 
-    Guarantee  The release is (ε, δ)-DP for each unit. An empty cell is never released, and a non-empty cell
-               only if its noisy count reaches a threshold. For neighbouring tables in which one unit is
-               replaced by another, the guarantee is (2ε, (1 + e^ε)·δ)-DP.
-    Assumes    One protected unit changes at most l0 counts, each by at most linf. The table's bound states l0
-               and linf.
+    Guarantee  The release is (ε, δ)-DP for each unit. The mechanism never releases an empty cell. It releases a
+               non-empty cell only if the noisy count of the cell reaches a threshold. If one unit is replaced
+               by another, the guarantee is (2ε, (1 + e^ε)·δ)-DP.
+    Assumes    One protected unit changes at most l0 counts, and each of these counts by at most linf. The
+               table's bound states l0 and linf.
     Source     Wilkins, Kifer, Zhang & Karrer, 2024, who compute the privacy loss of the Gaussian sparse
                histogram exactly.
     Differs    Our noise is discrete, and we computed δ for this noise (the proof is in
-               `noise.gaussian_sparse`). We choose the noise first. We take the smallest noise for which δ
-               would suffice if the same cells were released with and without one unit. Then we take the
-               smallest threshold for which δ suffices in general. We use the largest total change l1 of the
-               table's bound only to limit how many counts a unit changes. δ must be above 10⁻²⁰⁰.
-    Cost       Time and memory are O(non-empty cells), however many possible cells there are, plus O(l0) to
-               choose the noise.
+               `noise.gaussian_sparse`). We choose the noise before the threshold. For the choice of the noise,
+               we assume that the same cells are released with and without one unit. We take the smallest noise
+               that satisfies (ε, δ)-DP under this assumption. Then we take the smallest threshold with which
+               the mechanism satisfies (ε, δ)-DP without the assumption. The bound's l1 is the largest total
+               change of the counts. We use l1 only to limit how many counts a unit changes. δ must be above
+               10⁻²⁰⁰.
+    Cost       Time and memory are O(non-empty cells), plus O(l0) to choose the noise. Neither depends on the
+               number of possible cells.
     """
 
     budget: DP = budget_field(
@@ -199,22 +200,22 @@ class GaussianSparseHistogram(Mechanism):
 class MisraGries(Mechanism):
     """Release noisy counters of a Misra–Gries sketch.
 
-    A sketch is a small summary of many records. This sketch reads the records one by one, and keeps only
-    `size` counters, which count the most frequent cells. If there are n records in total, the counter of a
-    cell is at most n/(size + 1) below the cell's true count. The mechanism adds noise to the counters, and
-    releases those above a threshold.
+    A sketch is a small summary of many records. This sketch reads the records one by one, and keeps only `size`
+    counters, which count the most frequent cells. If there are n records in total, the counter of a cell is at
+    most n/(size + 1) below the cell's true count. The mechanism adds noise to the counters, and releases the
+    counters that reach a threshold.
 
-    Guarantee  The release is (ε, δ)-DP for each unit. The noise does not grow with `size`. For neighbouring
-               tables in which one unit is replaced by another, the guarantee is (2ε, (1 + e^ε)·δ)-DP.
+    Guarantee  The release is (ε, δ)-DP for each unit. The noise does not grow with `size`. If one unit is
+               replaced by another, the guarantee is (2ε, (1 + e^ε)·δ)-DP.
     Assumes    No protected unit changes the counts by more than the table's bound allows. The proof needs a
-               fixed order of the records, so the sketch reads them in the order of their cells. If a table
-               has one record less, the sketch then reads the same sequence without one element.
+               fixed order of the records, so the sketch reads the records in the order of their cells. If one
+               record is removed from the table, the sketch then reads the same sequence without this record.
     Source     Lebeda & Tětek, PODS 2023, with the threshold 1 + 2·ln(3/δ)/ε from their paper.
-    Differs    Our noise is geometric, and we computed δ for this noise (see `noise.misra_gries`). We round
-               the threshold up to an integer. With `rule` = "derived", the threshold is the smallest for
+    Differs    Our noise is geometric, and we computed δ for this noise (see `noise.misra_gries`). We round the
+               threshold up to an integer. With `rule` = "derived", the threshold is the smallest integer for
                which we could prove the guarantee at the given δ. If a unit has l1 records, our proof removes
-               these records one by one. If fewer than `size` cells have a counter, the unused counters get
-               keys outside the domain.
+               these records one by one. If fewer than `size` cells have a counter, the unused counters get keys
+               outside the domain.
     Cost       Time is O(non-empty cells · log(size)), and memory is O(size) in addition to the table.
                Neither time nor memory depends on the number of possible cells.
     """
@@ -226,7 +227,7 @@ class MisraGries(Mechanism):
     rule: str = parameter(
         "published",
         choices=("published", "derived"),
-        doc="threshold of the paper (published), or our smaller one (derived)",
+        doc="threshold: that of the paper (published), or a smaller one of ours (derived)",
     )
     cite = "lebeda2023"
     title = "private Misra–Gries"
@@ -279,22 +280,21 @@ class MisraGries(Mechanism):
 class CorrelatedGaussianSparseHistogram(Mechanism):
     """Release large counts with correlated noise.
 
-    The noise of a cell is a sum of two Gaussian numbers: one that is the same for all cells, and one for this
-    cell alone. Correlated noise is useful if one unit may change every non-empty cell. Independent noise
-    would then need about twice the standard deviation.
+    The noise of a cell is a sum of two Gaussian numbers. The first number is the same for all cells. The second
+    number is drawn for this cell alone. Correlated noise is useful if one unit may change every non-empty cell.
+    Independent noise would then need about twice the standard deviation.
 
-    Guarantee  The release is (ε, δ)-DP for each unit, for tables with at most `nonempty` non-empty cells. For
-               neighbouring tables in which one unit is replaced by another, the guarantee is (2ε, (1 +
-               e^ε)·δ)-DP.
-    Assumes    One protected unit changes each count by at most linf, which the table's bound states. It is
+    Guarantee  The release is (ε, δ)-DP for each unit, for tables with at most `nonempty` non-empty cells. If
+               one unit is replaced by another, the guarantee is (2ε, (1 + e^ε)·δ)-DP.
+    Assumes    One protected unit changes each count by at most linf. The table's bound states linf. It is
                public knowledge that the table cannot have more than `nonempty` non-empty cells. If the table
                has more, the mechanism raises an error.
     Source     Lebeda & Retschmeier, FORC 2025, adapted to a public bound on the number of non-empty cells.
-    Differs    We proved the guarantee ourselves (see `noise.correlated`). Half of δ pays for the noise, and
-               half for cells in which only one unit has records. The noise is drawn in floating-point
-               numbers, which the proof does not cover exactly. For this reason, releases are marked as
-               idealised and cannot be saved. We round noisy counts to integers.
-    Cost       Time and memory are O(non-empty cells), however many possible cells there are.
+    Differs    We proved the guarantee ourselves (see `noise.correlated`). Half of δ pays for the noise. The
+               other half covers the risk that the release contains a cell in which only one unit has records.
+               We draw the noise with floating-point numbers, which the proof does not cover exactly. For this
+               reason, releases are marked as idealised and cannot be saved. We round noisy counts to integers.
+    Cost       Time and memory are O(non-empty cells). Neither depends on the number of possible cells.
     """
 
     budget: DP = budget_field(delta="some", refused="half of its delta pays for the noise")

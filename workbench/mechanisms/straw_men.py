@@ -1,5 +1,5 @@
-"""Simple mechanisms for comparison: uniform sampling, and a slow process in two steps, with the same result
-as faster mechanisms.
+"""Simple mechanisms for comparison: uniform sampling, and a slow process in two steps. Releases of the slow
+process have the same distribution as releases of a faster mechanism.
 """
 
 from typing import Any, Self
@@ -29,11 +29,11 @@ class UniformSampling(Mechanism):
     the domain are empty, almost all sampled cells are empty.
 
     Guarantee  The release is ε-DP for each unit. The whole ε pays for the noise on the counts. The choice of
-               cells does not depend on the data, so it costs nothing.
+               cells does not depend on the data, so the choice costs no budget.
     Assumes    No protected unit changes the counts by more than the table's bound allows.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, first paragraph.
-    Differs    We multiply answers by m/size, where m is the number of cells in the domain. Answers are then
-               unbiased. The paper does not say how to answer queries from the sample.
+    Differs    The paper does not say how to answer queries from the sample. We multiply answers by m/size,
+               where m is the number of cells in the domain. With this factor, answers are unbiased.
     Cost       Time and memory are O(non-empty cells + size).
     """
 
@@ -80,17 +80,18 @@ class UniformSampling(Mechanism):
 class Laborious(Mechanism):
     """Add noise to every cell, then select some cells.
 
-    The mechanism works in two steps: it adds noise to every cell, and then selects some of the cells as the
-    inner `mechanism` prescribes. A release has the same distribution as a release of the inner mechanism,
-    which draws the selected cells directly, without noise for every cell.
+    The mechanism works in two steps. First, it adds noise to every cell. Then it selects some of the cells by
+    the rule of another mechanism, the inner `mechanism`. A release has the same distribution as a release of
+    the inner mechanism. The inner mechanism is faster, because it draws the selected cells directly, without
+    noise for every cell.
 
-    Guarantee  The release is ε-DP for each unit, or ρ-zCDP, where ε or ρ is the budget of the inner
-               mechanism. The second step uses only noisy counts, so it costs nothing.
+    Guarantee  The release is ε-DP for each unit, or ρ-zCDP, where ε or ρ is the budget of the inner mechanism.
+               The second step uses only noisy counts, so this step costs no budget.
     Assumes    No protected unit changes the counts by more than the table's bound allows. All cells of the
                domain (the public list of possible cells) fit in memory.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.1 and Figure 1.
-    Differs    nothing. We use this mechanism to test that the releases of its inner mechanisms have the
-               right distribution, and to compare the speed.
+    Differs    nothing. We use this mechanism for two purposes: to test whether releases of the inner mechanism
+               have the right distribution, and to compare the speed.
     Cost       Time and memory are O(number of possible cells).
     """
 
@@ -117,7 +118,7 @@ class Laborious(Mechanism):
         return self.mechanism.budget
 
     def __call__(self, table: SparseTable, rng: np.random.Generator | None = None) -> Release:
-        """Add noise to all cells, then release those that the inner mechanism selects."""
+        """Add noise to all cells, then release the cells that the inner mechanism selects."""
         transform = self.mechanism.transform
         cls: Any = GaussianHistogram if isinstance(self.budget, ZCDP) else GeometricHistogram
         full = cls(self.budget, transform=transform)(table, rng)

@@ -79,13 +79,14 @@ def summary_name(name: str, sides: int, theta: float = 0) -> str:
 
 
 class SparseSummary(Mechanism):
-    """Base of mechanisms that release only some of the noisy cells. With a `transform`, they release nodes
-    (sums or differences of cells) instead of cells.
+    """Base of mechanisms that release only some of the noisy cells. With a `transform`, such a mechanism
+    releases nodes (sums or differences of cells) instead of cells.
 
-    The definition of such a mechanism has two steps. First, noise is added to the counts of all cells. Then
-    `summarise` selects some of them. The mechanism does not run these two steps, because empty cells would
-    take too long. Instead it draws a release with the same distribution directly. The time is proportional to
-    the number of released and non-empty cells. A subclass defines the thresholds and `summarise`.
+    The definition of such a mechanism has two steps. The first step adds noise to the counts of all cells. In
+    the second step, the method `summarise` selects some of these cells. The mechanism does not run the two
+    steps, because empty cells would take too much time. Instead, it directly draws a release with the same
+    distribution. The time is proportional to the number of released and non-empty cells. A subclass defines
+    the thresholds and `summarise`.
     """
 
     cite = "cormode2012"
@@ -95,8 +96,8 @@ class SparseSummary(Mechanism):
     consistent: bool
 
     def refuse_inconsistent(self, theta: float | None) -> None:
-        """Raise a ValueError if `consistent` is True, but the mechanism has no `Dyadic()` transform, or no
-        filter with a threshold `theta` >= 1.
+        """Check the option `consistent`. It needs a `Dyadic()` transform and a filter with a threshold `theta`
+        >= 1. If `consistent` is True without them, raise a ValueError.
         """
         if self.consistent and not isinstance(self.transform, Dyadic):
             given = f" with transform = {self.transform!r}"
@@ -142,8 +143,8 @@ class SparseSummary(Mechanism):
     def summarise(
         self, noisy: Summary, l1: Bound | float, rng: np.random.Generator | None = None
     ) -> Summary:
-        """Select the cells to release from the noisy cells in `noisy`. The argument must contain all cells
-        whose noisy count passes the filter, and may contain more.
+        """Select the cells to release from the noisy cells in `noisy`. `noisy` must contain all cells whose
+        noisy count passes the filter, and may contain more cells.
 
         `l1` is the largest total change of the counts that one protected unit can cause. If the budget is a
         ρ, pass the table's `Bound` as `l1` instead.
@@ -195,21 +196,21 @@ class HighPassFilter(SparseSummary):
     filter keeps a noisy count v if |v| >= θ, so it also keeps large negative counts. With `sides` = 1, the
     filter keeps v if v >= θ.
 
-    Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. The whole budget pays for
-               the noise on the counts. The filter uses only noisy counts, so it costs nothing. With a
+    Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. The whole budget pays for the
+               noise on the counts. The filter uses only noisy counts, so the filter costs no budget. With a
                `transform`, the mechanism adds noise to nodes instead of cells. A node is a sum of cells, or a
-               difference of two such sums. For m cells, one record changes ⌈log₂m⌉ + 1 nodes (more with
-               `Dyadic(2)`), and the budget is divided among these nodes.
+               difference of two such sums. For m cells, one record changes ⌈log₂m⌉ + 1 nodes, or more with
+               `Dyadic(2)`. The budget is divided among these nodes.
     Assumes    No protected unit changes the counts by more than the table's bound allows. You choose θ, or
                the `size` from which the mechanism computes θ, without looking at the data.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.2, Theorem 1, and appendix C.1.
                Section 3 (Theorem 4) is about transforms, and section 4.3 is about the option `consistent`.
-    Differs    Our formulas hold for every real number θ, and those of the paper only for integers. The
+    Differs    Our formulas hold for every real number θ. The formulas of the paper hold only for integers. The
                threshold that we compute from `size` depends on the number m of all cells. A threshold that
-               depends on the number of empty cells would reveal how many cells are not empty. The mechanism
-               draws only one summary, even if this summary is small, because repeated draws could cost 2ε.
-    Cost       Time and memory are O(non-empty cells + released cells), whatever the number m of possible
-               cells. With a transform other than `Dyadic(2)`, n non-empty cells become O(n·log(m/n))
+               depends on the number of empty cells would reveal how many cells are not empty. Even if a summary
+               is small, the mechanism does not draw another summary, because repeated draws could cost 2ε.
+    Cost       Time and memory are O(non-empty cells + released cells). Neither depends on the number m of
+               possible cells. With a transform other than `Dyadic(2)`, n non-empty cells lead to O(n·log(m/n))
                non-empty nodes.
     """
 
@@ -235,13 +236,13 @@ class HighPassFilter(SparseSummary):
         return summary_name("filter", self.sides)
 
     def survival(self, alpha: float, theta: float | None = None) -> float:
-        """Return the probability p_θ that an empty cell passes the filter because of its noise. `alpha` is
-        the parameter α of the geometric noise, and `theta` is by default the mechanism's θ.
+        """Return the probability p_θ that an empty cell passes the filter because of its noise. `alpha` is the
+        parameter α of the geometric noise. `theta` is the threshold θ, by default that of the mechanism.
 
         For a budget in ε, α = exp(−ε/Δ), where Δ is the largest total change of the counts that one protected
         unit can cause. The noise has the value x with probability (1−α)/(1+α)·α^|x|. The sum over all x that
-        pass the filter is sides·α^⌈θ⌉/(1+α). For two sides and θ = 0, every cell passes, so the probability
-        is 1 in this case.
+        pass the filter is sides·α^⌈θ⌉/(1+α). For two sides and θ = 0, every cell passes the filter, so the
+        probability is 1.
         """
         theta = self.theta if theta is None else theta
         if theta == 0 and self.sides == 2:
@@ -249,9 +250,9 @@ class HighPassFilter(SparseSummary):
         return self.sides * alpha ** ceil(theta) / (1 + alpha)
 
     def threshold(self, domain: Domain, l1: Bound | float) -> float:
-        """Return the threshold θ in counts. If you gave `theta`, the threshold is `theta`. If you gave
-        `size`, the threshold is the smallest integer >= 1 for which an empty table would release at most
-        `size` cells on average.
+        """Return the threshold θ in counts. If you gave `theta`, the threshold is `theta`. If you gave `size`,
+        the threshold is the smallest integer >= 1 for which a release of an empty table contains at most `size`
+        cells on average.
 
         If all m cells get noise of the same scale, the function solves sides·m·α^θ/(1+α) = size for θ, where
         α = exp(−ε/l1). If nodes of a transform get noise of different scales, the function searches for θ by
@@ -311,30 +312,31 @@ class HighPassFilter(SparseSummary):
 class ThresholdSampling(SparseSummary):
     """Sample noisy cells in proportion to their counts.
 
-    A noisy count v is kept with probability |v|/τ if |v| is below a threshold τ. If |v| is at least τ, the
-    count is always kept. The threshold τ is the parameter `tau`, or the mechanism computes τ from `size`. If
-    you give `theta`, a high-pass filter with the threshold θ = `theta` comes first.
+    If the absolute value |v| of a noisy count v is at least a threshold τ, the mechanism always keeps the
+    count. If |v| is below τ, the mechanism keeps the count with probability |v|/τ. The threshold τ is the
+    parameter `tau`, or the mechanism computes τ from `size`. If you give `theta`, the mechanism first applies a
+    high-pass filter with the threshold θ = `theta`.
 
-    Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. The whole budget pays for
-               the noise on the counts. The sample is drawn from noisy counts, so the draw costs nothing. With
-               a `transform`, the mechanism adds noise to nodes instead of cells. A node is a sum of cells, or
-               a difference of two such sums. For m cells, one record changes ⌈log₂m⌉ + 1 nodes (more with
-               `Dyadic(2)`), and the budget is divided among these nodes.
+    Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. The whole budget pays for the
+               noise on the counts. The mechanism draws the sample from noisy counts, so the draw costs no
+               budget. With a `transform`, the mechanism adds noise to nodes instead of cells. A node is a sum
+               of cells, or a difference of two such sums. For m cells, one record changes ⌈log₂m⌉ + 1 nodes, or
+               more with `Dyadic(2)`. The budget is divided among these nodes.
     Assumes    No protected unit changes the counts by more than the table's bound allows. You choose `theta`,
-               and τ or the `size` from which the mechanism computes τ, without looking at the data.
+               `tau` and `size` without looking at the data.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, Theorem 2, and appendix C.2.
                Appendix C.4 is about sampling with a filter, section 3 about transforms, and section 4.3 about
                the option `consistent`. Threshold sampling itself is due to Duffield, Lund & Thorup, SIGCOMM
                2003.
-    Differs    Our formulas hold for all real thresholds θ of the filter and τ of the sampling. Let m be the
-               number of cells, and p_τ the probability that an empty cell is released. If you give `size`, τ
-               is the solution of m·p_τ = size. Cormode et al. compute τ from the sum of all counts, ‖M‖₁,
-               which would reveal this sum. We divide each sampled value by its probability. Cormode et al.
-               write only "scaled by".
-    Cost       Time and memory are O(non-empty cells + released cells), whatever the number m of possible
-               cells. With a transform other than `Dyadic(2)`, n non-empty cells become O(n·log(m/n))
-               non-empty nodes. With `consistent`, every node that passes the filter takes time and memory,
-               even if it is not in the sample.
+    Differs    Our formulas hold for all real thresholds θ and τ. Let m be the number of cells, and p_τ the
+               probability that an empty cell is released. If you give `size`, τ is the solution of m·p_τ =
+               size. Cormode et al. compute τ from the sum of all counts, ‖M‖₁, which would reveal this sum. We
+               divide each sampled value by the probability with which it is kept. Cormode et al. write only
+               "scaled by".
+    Cost       Time and memory are O(non-empty cells + released cells). Neither depends on the number m of
+               possible cells. With a transform other than `Dyadic(2)`, n non-empty cells lead to O(n·log(m/n))
+               non-empty nodes. With `consistent`, every node that passes the filter takes time and memory, even
+               if the sample does not contain the node.
     """
 
     budget: DP | ZCDP = budget_field(zcdp=True)
@@ -365,8 +367,8 @@ class ThresholdSampling(SparseSummary):
 
     def survival(self, decay: Law | float, tau: float | None = None) -> float:
         """Return the probability p_θτ that an empty cell is released. Pass the distribution of the noise as
-        `decay`. For geometric noise you can pass ε/Δ instead, where Δ is the largest total change of the
-        counts that one protected unit can cause.
+        `decay`. For geometric noise, you can instead pass the number ε/Δ, where Δ is the largest total change
+        of the counts that one protected unit can cause.
 
         Let v be the noisy value of an empty cell, and θ the threshold of the filter. For geometric noise with
         α = exp(−ε/Δ) and `sides` = 2, the probability is a sum over all v with |v| >= θ: Σ
@@ -377,9 +379,9 @@ class ThresholdSampling(SparseSummary):
         return noise.empty_cell(law, self.theta, self.sides, tau).chance
 
     def threshold(self, domain: Domain, l1: Bound | float) -> float:
-        """Return the threshold τ in counts. If you gave `tau`, the threshold is `tau`. If you gave `size`, τ
-        is computed so that an empty table would release `size` cells on average. If the filter alone keeps at
-        most `size` cells on average, τ is 0.
+        """Return the threshold τ in counts. If you gave `tau`, the threshold is `tau`. If you gave `size`, the
+        function computes τ so that a release of an empty table contains `size` cells on average. If the filter
+        alone keeps at most `size` cells on average, τ is 0.
 
         `l1` is the largest total change of the counts that one protected unit can cause. If the budget is a
         ρ, pass the table's `Bound` as `l1` instead.
@@ -448,30 +450,30 @@ class PrioritySampling(SparseSummary):
     """Release `size` cells, mostly with large counts.
 
     The mechanism draws `size` noisy cells without replacement. Cells with large counts are more likely to be
-    drawn. The released counts are weighted so that answers are unbiased. If you give a filter threshold
-    `theta`, cells with a smaller noisy count are dropped first, which biases answers. If fewer than `size`
-    cells remain, the mechanism releases them all.
+    drawn. The mechanism weights the released counts so that answers are unbiased. If you give a filter
+    threshold `theta`, the mechanism first drops the cells with a smaller noisy count. This filter makes answers
+    biased. If fewer than `size` cells remain, the mechanism releases all of them.
 
-    Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. The whole budget pays for
-               the noise on the counts. The sample is drawn from noisy counts, so the draw costs nothing. With
-               a `transform`, the mechanism adds noise to nodes instead of cells. A node is a sum of cells, or
-               a difference of two such sums. For m cells, one record changes ⌈log₂m⌉ + 1 nodes (more with
-               `Dyadic(2)`), and the budget is divided among these nodes.
+    Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. The whole budget pays for the
+               noise on the counts. The mechanism draws the sample from noisy counts, so the draw costs no
+               budget. With a `transform`, the mechanism adds noise to nodes instead of cells. A node is a sum
+               of cells, or a difference of two such sums. For m cells, one record changes ⌈log₂m⌉ + 1 nodes, or
+               more with `Dyadic(2)`. The budget is divided among these nodes.
     Assumes    No protected unit changes the counts by more than the table's bound allows. You choose `size`
                and `theta` without looking at the data.
-    Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, Theorem 3, and appendix C.3.
-               With `theta` > 0, that paper calls the mechanism filter-priority sampling (sections 2.4 and
-               C.4). Section 3 is about transforms, and section 4.3 is about the option `consistent`. Priority
+    Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, Theorem 3, and appendix C.3. With
+               `theta` > 0, their paper calls the mechanism filter-priority sampling (sections 2.4 and C.4).
+               Section 3 is about transforms, and section 4.3 is about the option `consistent`. Priority
                sampling itself is due to Duffield, Lund & Thorup, J. ACM 2007.
-    Differs    Cormode et al. guess a sampling threshold τ_s, which determines how many cells are sampled.
-               If the guess is too high, there are too few cells. In this case we lower τ_s and add cells to
-               the same sample. If we drew new samples instead until one is large enough, τ_s would be
-               biased. If at most `size` cells pass the filter, all are released and τ_s = 0. We round τ_s
-               down to a fixed grid of numbers, and compute the weights of cells from the rounded value.
-    Cost       Time and memory are O(non-empty cells + size), whatever the number m of possible cells. With a
-               transform other than `Dyadic(2)`, n non-empty cells become O(n·log(m/n)) non-empty nodes. With
-               `consistent`, every node that passes the filter takes time and memory, even if it is not in the
-               sample.
+    Differs    Cormode et al. guess a sampling threshold τ_s, which determines how many cells are sampled. If
+               the guess is too high, the sample has too few cells. In this case, we lower τ_s and add cells to
+               the same sample. If we instead drew new samples until one is large enough, τ_s would be biased.
+               If at most `size` cells pass the filter, we release all of these cells, and τ_s is 0. We round
+               τ_s down to a fixed grid of numbers, and compute the weights of cells from the rounded value.
+    Cost       Time and memory are O(non-empty cells + size). Neither depends on the number m of possible cells.
+               With a transform other than `Dyadic(2)`, n non-empty cells lead to O(n·log(m/n)) non-empty nodes.
+               With `consistent`, every node that passes the filter takes time and memory, even if the sample
+               does not contain the node.
     """
 
     budget: DP | ZCDP = budget_field(zcdp=True)
@@ -530,19 +532,19 @@ class PrioritySampling(SparseSummary):
 class StabilityHistogram(Mechanism):
     """Release large noisy counts of non-empty cells.
 
-    Guarantee  The release is (ε, δ)-DP for each unit. With a budget in ρ and δ, it is ρ-zCDP except with
-               probability δ (δ-approximate ρ-zCDP). The ε, or the ρ, pays for the noise on the counts.
-               Consider the cells in which only one unit has records. The probability that any of these cells
-               is released is at most δ. An empty cell is never released.
+    Guarantee  The release is (ε, δ)-DP for each unit. With a budget in ρ and δ, the release is ρ-zCDP except
+               with probability δ (δ-approximate ρ-zCDP). The ε, or the ρ, pays for the noise on the counts.
+               Consider the cells in which only one given unit has records. The probability that the mechanism
+               releases any of these cells is at most δ. The mechanism never releases an empty cell.
     Assumes    No protected unit changes the counts by more than the table's bound allows.
     Source     Korolova, Kenthapadi, Mishra & Ntoulas, WWW 2009, Algorithm 1. Bun, Nissim & Stemmer, ITCS
                2016, call the mechanism the stability-based histogram.
-    Differs    The noise is geometric for a budget in ε, and Gaussian for a budget in ρ. The threshold is the
-               smallest integer for which δ suffices, for every unit that the bound allows. This δ limits the
-               probability that the release contains a cell in which only one unit has records. We compute
-               this probability exactly. The receipt, which records the privacy cost, contains this
-               probability instead of δ.
-    Cost       Time and memory are O(non-empty cells), however many possible cells there are.
+    Differs    The noise is geometric for a budget in ε, and Gaussian for a budget in ρ. δ limits the
+               probability that the release contains a cell in which only one given unit has records. We compute
+               this probability exactly. The threshold is the smallest integer for which the probability is at
+               most δ, for every unit that the bound allows. The receipt, which records the privacy cost,
+               contains this probability instead of δ.
+    Cost       Time and memory are O(non-empty cells). Neither depends on the number of possible cells.
     """
 
     budget: DP | ZCDP = budget_field(delta="some", zcdp=True)
@@ -557,9 +559,9 @@ class StabilityHistogram(Mechanism):
         """Return the threshold T in counts, for tables with the given bound. The mechanism releases a
         non-empty cell if its noisy count is at least T.
 
-        Suppose that one unit adds c_j records to each of several empty cells j. The probability that at least
-        one of them is released is 1 − Π (1 − Pr[c_j + X >= T]), where X is the noise. T is the smallest
-        integer >= 1 for which this probability is at most δ, for every unit that the bound allows. For
+        Suppose that one unit adds records to several empty cells, c_j records to cell j. The probability that
+        at least one of these cells is released is 1 − Π (1 − Pr[c_j + X >= T]), where X is the noise. T is the
+        smallest integer >= 1 for which this probability is at most δ, for every unit that the bound allows. For
         example, if a unit adds one record to one cell, T is 1 + ln(1/(δ(1+α)))/ε, rounded up, where α =
         exp(−ε).
         """
@@ -568,8 +570,8 @@ class StabilityHistogram(Mechanism):
 
     @property
     def price(self) -> dict[str, float]:
-        """Dictionary with the two numbers of the budget: "epsilon" or "rho", which pays for the noise on the
-        counts, and "delta".
+        """Dictionary with the two numbers of the budget. The key of the first number is "epsilon" or "rho", and
+        this number pays for the noise on the counts. The key of the second number is "delta".
         """
         kind = "rho" if isinstance(self.budget, ZCDP) else "epsilon"
         return {kind: amount(self.budget), "delta": self.budget.delta}
