@@ -1,14 +1,16 @@
 """Noise on private data, with a receipt that states the privacy cost of each measurement.
 
 Most functions take exact values, and return noisy values together with a `Receipt`, which records the privacy
-cost. Only this package writes receipts, so the receipts of a release always add up to its full cost. With
-the argument `rng=None`, the random bits come from the operating system, and you may publish the result. If
-you pass a numpy Generator, anyone with its seed can compute the noise, so the receipt is marked as
+cost. Only this package writes receipts, so the receipts of a release always add up to the full cost of the
+release.
+
+By default (`rng=None`), the random bits come from the operating system, so you may publish the result. If you
+pass a seeded numpy Generator, anyone with the seed can compute the noise. The receipt is then marked as
 `simulated`.
 
 The noise has exactly the stated distribution, without rounding errors, unless a receipt is marked as
-`idealised`. The running time can depend on the data, so somebody who measures the time may learn more than
-the release shows.
+`idealised`. The running time can depend on the data. So someone who measures the time may learn more about
+the data than the release shows.
 
 Noise on values
     `geometric`, `laplace`      noise on a vector of values, with the privacy cost in ε
@@ -23,22 +25,23 @@ Noise on values
 Choice of cells, values or candidates
     `threshold_sample`          random sample of the cells whose noisy count is large enough
     `priority_sample`           fixed number of noisy cells, where larger counts are more likely
-    `noisy_threshold`           positions of the counts that reach a threshold with noise
+    `noisy_threshold`           positions of the counts whose noisy value reaches a threshold
     `stability_histogram`       non-empty cells whose noisy count reaches a threshold
     `stability_threshold`       smallest safe threshold of a stability histogram
     `gaussian_sparse_histogram` non-empty cells whose count with Gaussian noise reaches a threshold
     `correlated_gaussian`       large counts, where all cells share one part of the Gaussian noise
     `misra_gries`               largest counts of a table, from a summary with few counters
-    `item_blanket`              fixed number of cells: non-empty ones, and random ones that hide them
-    `exponential_mechanism`     random choice of one candidate per row, by scores
+    `item_blanket`              fixed number of cells: non-empty cells, and random cells that hide them
+    `exponential_mechanism`     random choice of candidates, where higher scores are more likely
     `dirichlet_multinomial`     synthetic records from counts and a prior distribution
 
 Functions without private data, and without a receipt
     `threshold_sample_public`   random sample of noisy values that are already public
     `priority_sample_public`    fixed number of noisy values that are already public
     `uniform_keys`              random set of cells of a public domain
-    `random_words`              random words that a release contains
-    `empty_cell`, `decay`       distribution of an empty cell's noise, and decay of geometric noise
+    `random_words`              random 64-bit numbers, for example for hash functions
+    `empty_cell`                distribution of the noise on an empty cell
+    `decay`                     decay ε/l1 of geometric noise
     `check_size`                check that a release fits into memory
 
 Receipts for whole procedures
@@ -46,8 +49,8 @@ Receipts for whole procedures
     `withdrawn`                 for a procedure whose paper states a wrong guarantee
     `unprotected`               for a value that is released without noise
 
-`Aligned` is a seeded generator for interactive pages. If you change a parameter on such a page, the noise of
-each cell stays the same.
+`Aligned` is a seeded generator for interactive pages. If you change a parameter on an interactive page, the
+noise of each cell stays the same.
 """
 
 from workbench.noise.additive import (

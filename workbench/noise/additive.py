@@ -98,8 +98,8 @@ class PortionedGeometric:
     """Geometric noise on a long vector that you pass in portions. Create one object for the whole vector, and
     call it with each portion. The privacy cost is the same as if you passed the vector at once.
 
-    Pass each value of the vector exactly once. The attribute `receipt` is the record of the privacy cost of
-    all portions together.
+    Pass each value of the vector exactly once. The attribute `receipt` records the privacy cost of all portions
+    together.
 
     Parameters
     ----------
@@ -205,11 +205,11 @@ def laplace(
     step. If one unit (for example a person) changes the values by at most `l1` in total, the result is
     ε-differentially private.
 
-    The step is the argument `grid`. Suppose that one unit changes `l0` values by `l1` in total. After
-    rounding, the total change is at most l1 + l0·grid, and the function adds enough noise for this larger
-    change. If the values are integers and 1 is a multiple of the step, rounding changes nothing, and the
-    total change stays l1. Noise in floating point would not be safe, because the last digits of floats can
-    reveal the data (Mironov, CCS 2012).
+    The step is the argument `grid`. Suppose that one unit changes `l0` values by `l1` in total. After rounding,
+    the total change is at most l1 + l0·grid, and the function adds enough noise for this larger change. If the
+    values are integers and 1 is a multiple of the step, rounding changes nothing, so the total change is still
+    at most l1. Laplace noise in floating point would not be safe, because the last digits of the noisy numbers
+    can reveal the data (Mironov, CCS 2012).
 
     Parameters
     ----------
@@ -284,8 +284,8 @@ def add_noise(
     epsilon : number
         Privacy loss ε for the release of all values together.
     law : "geometric" or "laplace"
-        Distribution of the noise. Laplace noise is a multiple of a step. The step is a power of two: about a
-        thousandth of the scale l1/ε, but at least 1/512 and at most 1 count.
+        Distribution of the noise. Laplace noise is a multiple of a step. The step is a power of two, which is
+        about a thousandth of the scale l1/ε. The step is at least 1/512 and at most 1 count.
     linf : number, optional
         Largest change of any single value by one unit. Default `l1`. The receipt records the cost as an ε and
         as a ρ. A smaller `linf` lowers this ρ, but not the ε.
@@ -315,14 +315,14 @@ def add_noise(
 def variance(l1: float | Fraction, epsilon: float, law: str) -> float:
     """Return the variance of the noise that `add_noise` adds to each value.
 
-    The variance of geometric noise is 2α/(1−α)², where α = exp(−ε/l1). Laplace noise is a multiple of a step
-    s. Its variance is s²·2α/(1−α)², where α = exp(−s·ε/l1).
+    The variance of geometric noise is 2α/(1−α)², where α = exp(−ε/l1). Laplace noise is a multiple of a step s.
+    The variance of Laplace noise is s²·2α/(1−α)², where α = exp(−s·ε/l1).
 
     Parameters
     ----------
     l1, epsilon, law : number, number and str
-        Largest total change of the values by one unit (for example a person), privacy loss ε, and
-        distribution of the noise ("geometric" or "laplace"), as in `add_noise`.
+        The same as for `add_noise`: the largest total change of the values by one unit (for example a person),
+        the privacy loss ε, and the distribution of the noise ("geometric" or "laplace").
 
     Returns
     -------

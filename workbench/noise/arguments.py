@@ -34,8 +34,8 @@ def decay(l1: float | Fraction, epsilon: float) -> Fraction:
     Raises
     ------
     ValueError
-        If an argument is infinite, zero or negative, or if the ratio is below 2^-36. Noise with a smaller
-        decay would not fit into 64-bit counts.
+        If an argument is infinite, zero or negative, or if the ratio is below 2^-36. With a smaller ratio, the
+        noise would not fit into 64-bit counts.
     """
     epsilon_ = positive("epsilon", epsilon)
     l1_ = positive("l1", l1)

@@ -74,7 +74,7 @@ def item_blanket(
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " size"], Receipt]:
     """Choose exactly `size` cells of a domain. The function chooses the non-empty cells whose noisy count
-    reaches a threshold, and adds random other cells.
+    reaches a threshold. Then it adds random other cells.
 
     The choice is ε-differentially private for tables with at most `nonempty` non-empty cells. The proof is in
     docs/proofs.toml, under `ItemBlanket`.
@@ -88,7 +88,7 @@ def item_blanket(
     cells : int
         Number of all cells of the domain.
     nonempty : int
-        Public upper bound on the number of non-empty cells. The caller must check that it holds.
+        Public upper bound on the number of non-empty cells. Check this bound before you call the function.
     size : int
         Number of cells in the release, at least `nonempty` and at most `cells`.
     l1 : number

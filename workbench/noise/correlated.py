@@ -37,9 +37,9 @@ from workbench.value import Int, sealed
 
 class CorrelatedNoise(NamedTuple):
     """Parameters of noise that is correlated between cells, in counts. The noise of a cell is the sum of two
-    random numbers. The first is the same for all cells, and `shared` is its standard deviation. The second is
-    drawn for each cell, and `own` is its standard deviation. `threshold` is the smallest noisy count that is
-    released.
+    random numbers. The first number is the same for all cells and has the standard deviation `shared`. The
+    second number is drawn for each cell and has the standard deviation `own`. `threshold` is the smallest noisy
+    count that is released.
     """
 
     shared: float
@@ -113,7 +113,7 @@ def correlated_gaussian(
     bound : Bound
         Limit on how much one unit, for example a person, can change the table.
     nonempty : int
-        Public upper bound on the number of non-empty cells. The caller must check that it holds.
+        Public upper bound on the number of non-empty cells. Check this bound before you call the function.
     epsilon, delta : float
         Privacy loss ε and failure probability δ of the release.
     rng : Generator, optional
@@ -125,8 +125,8 @@ def correlated_gaussian(
     keys, counts, threshold : int64[k], int64[k] and float
         Keys of the released cells, their noisy counts rounded to integers, and the threshold.
     Receipt
-        Receipt that records the privacy cost. The receipt is marked as idealised, because the noise was drawn
-        in floating point, and the proof of the guarantee does not hold exactly for such noise.
+        Receipt that records the privacy cost. The receipt is marked as idealised, because the function draws
+        the noise in floating point. The proof of the guarantee does not hold exactly for such noise.
     """
     check_counts(counts)
     made = correlated_noise(nonempty, float(bound.linf), float(epsilon), float(delta))

@@ -329,8 +329,8 @@ def _steps(decay: Fraction) -> Geometric:
 
 class GaussianBlock(NamedTuple):
     """Consecutive cells that get Gaussian noise from the same distribution. `size` is the number of cells.
-    `l2_squared` is the largest sum of squared changes that one unit, for example a person, can cause in their
-    counts. `rho` is the privacy loss ρ of the noise.
+    `l2_squared` is the largest sum of squared changes that one unit, for example a person, can cause in the
+    counts of these cells. `rho` is the privacy loss ρ of the noise.
     """
 
     size: int
@@ -339,8 +339,8 @@ class GaussianBlock(NamedTuple):
 
     @property
     def moved(self) -> Fraction:
-        """Largest sum of squared changes of the counts in this block by one unit, for example a person. It is
-        the argument `moved` of `Source.add`.
+        """Largest sum of squared changes of the counts in this block by one unit, for example a person. This
+        number is the argument `moved` of `Source.add`.
         """
         return self.l2_squared
 
@@ -358,8 +358,8 @@ class PortionedGaussian:
     """Discrete Gaussian noise on a long vector that you pass in portions. Create one object for the whole
     vector, and call it with each portion. The privacy cost is the same as if you passed the vector at once.
 
-    Pass each value of the vector exactly once. The attribute `receipt` is the record of the privacy cost of
-    all portions together.
+    Pass each value of the vector exactly once. The attribute `receipt` records the privacy cost of all portions
+    together.
 
     Parameters
     ----------
@@ -369,8 +369,8 @@ class PortionedGaussian:
     rho : number
         Privacy loss ρ for the release of all portions together.
     relation : str
-        Change of the data that the noise hides, and for which `l2_squared` holds. By default, one unit (for
-        example a person) is added or removed.
+        Kind of change that the noise hides. `l2_squared` must be the sensitivity for this kind of change. By
+        default, one unit (for example a person) is added or removed.
     rng : Generator, optional
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.
@@ -460,9 +460,9 @@ def gaussian_on_grid(
     step. If one unit (for example a person) changes the values by at most √l2_squared in the Euclidean norm,
     the result is ρ-zCDP. Also return a receipt, which records the privacy cost.
 
-    The step is the argument `grid`. Rounding moves a value by at most half a step. So for n values, the
-    largest change by one unit grows by at most √n steps in the Euclidean norm. The function adds enough noise
-    for this larger change.
+    The step is the argument `grid`. Rounding moves a value by at most half a step. So for n values, rounding
+    raises the largest change by one unit by at most √n steps in the Euclidean norm. The function adds enough
+    noise for this larger change.
 
     Parameters
     ----------

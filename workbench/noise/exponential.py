@@ -54,14 +54,16 @@ def exponential_mechanism(
     The probability of candidate i is proportional to exp(ε·score_i / (2·sensitivity)), where score_i is the
     score of candidate i.
 
-    The choices in all rows together cost ε. Suppose that an added unit (for example a person) never raises
-    one score of a row and lowers another. Then you may pass `monotone=True`. With this option, the
-    probability is proportional to the weight exp(ε·score_i / sensitivity), without the factor 2. The choices
-    are still ε-differentially private, for the following reason. In a row, an added unit multiplies all
-    weights by factors between 1 and e^ε, or all weights by factors between e^−ε and 1. The sum of the weights
-    changes by a factor in the same range.
+    The choices in all rows together cost ε. Suppose that an added unit (for example a person) never raises one
+    score of a row and lowers another score of this row. Then you may pass `monotone=True`. With this option,
+    the probability is proportional to the weight exp(ε·score_i / sensitivity), without the factor 2.
 
-    Integer scores are used unchanged. Float scores are first rounded down to multiples of the step `grid`. If
+    With this option, the choices are still ε-differentially private. For example, consider a single row in
+    which an added unit raises scores. The unit then multiplies each weight by a factor between 1 and e^ε. The
+    sum of the weights changes by a factor in the same range. So the ratio of a weight and the sum, which is a
+    probability, changes by a factor between e^−ε and e^ε.
+
+    The function uses integer scores unchanged. It rounds float scores down to multiples of the step `grid`. If
     a unit changes the scores of row i by at most sᵢ, the unit changes the rounded scores by at most ⌈sᵢ/grid⌉
     steps, in the same direction. For all rows together, the change is at most ⌈sensitivity/grid⌉ +
     rows_per_unit − 1 steps. The function uses this number as the sensitivity of the rounded scores. If you
@@ -70,18 +72,19 @@ def exponential_mechanism(
     Parameters
     ----------
     scores : int or float [rows, candidates]
-        Scores, with one row per choice. A candidate with the score −inf is never chosen. Which scores are
-        −inf must be public.
+        Scores, with one row per choice. A candidate with the score −inf is never chosen. The positions of the
+        scores −inf must be public.
     sensitivity : number
         Upper bound on the sum of sᵢ over all rows, where sᵢ is the largest change of any score in row i by
         one unit (for example a person).
     epsilon : number
         Privacy loss ε of all choices together.
     monotone : bool
-        Whether an added unit never raises one score of a row and lowers another. Default False.
+        Whether an added unit never raises one score of a row and lowers another score of this row. Default
+        False.
     grid : float, optional
         Step of the rounding: float scores are rounded to multiples of this step. The step must be a power of
-        two and public. By default, it is a thousandth of the sensitivity or less.
+        two and public. By default, the step is a thousandth of the sensitivity or less.
     rows_per_unit : int, optional
         Largest number of rows in which one unit changes float scores. Default: all rows.
     available : bool[rows, candidates], optional
@@ -306,11 +309,11 @@ def dirichlet_multinomial(
     cell, jointly from a Dirichlet distribution. The parameter of this distribution for a cell is alpha plus
     the count of the cell. Then the function draws `records` records with these probabilities.
 
-    To save time, the function first draws how many of the records are in empty cells together. If there are
-    few, they are assigned to empty cells one by one, as in a Pólya urn (Blackwell & MacQueen, Annals of
-    Statistics 1973). The draws use floating point. So the receipt, which records the privacy cost, is marked
-    as `idealised`. The guarantee hides the replacement of one record by another, and not an added or removed
-    record.
+    To save time, the function first draws the total number of records in empty cells. If this number is small,
+    the function assigns these records to empty cells one by one, as in a Pólya urn (Blackwell & MacQueen,
+    Annals of Statistics 1973). The draws use floating point. Therefore, the receipt, which records the privacy
+    cost, is marked as `idealised`. The guarantee is for one record that is replaced by another. It is not for
+    an added or removed record.
 
     Parameters
     ----------
@@ -321,13 +324,13 @@ def dirichlet_multinomial(
     size : int
         Number of all cells of the domain.
     alpha : float
-        Number of records that are added to the count of each cell before the draws. With a larger number, the
+        Number that the function adds to the count of each cell before the draws. With a larger number, the
         synthetic records follow the data less closely.
     records : int
         Number of synthetic records to draw.
     cost : DP
-        Privacy cost that the receipt states. The function does not check this cost. The caller must have a
-        proof that draws with this `alpha` cost no more.
+        Privacy cost that the receipt states. The function does not check this cost. You need a proof that draws
+        with this `alpha` cost no more.
     rng : Generator, optional
         With a seeded generator, you get the same draws again. By default, the random bits come from the
         operating system.

@@ -58,9 +58,9 @@ _MOST_CELLS = 10**6  # of one unit: each number of new cells is a case
 
 
 class SparseNoise(NamedTuple):
-    """Parameters of Gaussian noise on the counts of non-empty cells. `rate` is 1/(2σ²), where σ is the
-    standard deviation of the noise. `threshold` is the smallest noisy count that is released. `delta` is the
-    δ that the release costs.
+    """Parameters of Gaussian noise on the counts of non-empty cells. `rate` is 1/(2σ²), where σ is the standard
+    deviation of the noise. `threshold` is the smallest noisy count that is released. The release costs the δ in
+    `delta`.
     """
 
     rate: Fraction

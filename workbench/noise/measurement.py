@@ -96,7 +96,7 @@ class Measurement:
         order. All parts together must contain each cell exactly once.
     theta : number
         Threshold θ of the filter, in counts. Cells whose noisy value is smaller than θ are not released. With
-        `sides` = 2, the absolute value of the noisy value is compared with θ.
+        `sides` = 2, cells are not released if the absolute value of their noisy value is smaller than θ.
     sides : int
         With 2, cells with large negative noisy values also pass the filter. With 1, only cells with positive
         values pass. Default 2.
@@ -285,8 +285,8 @@ def threshold_sample(
     rng: np.random.Generator | None = None,
     threads: int | None = None,
 ) -> NoisyCells:
-    """Add noise to all cells, including the empty ones. Drop the cells with a small noisy value, and release
-    a random sample of the others. Return the released cells with a receipt, which records the privacy cost.
+    """Add noise to all cells, including empty cells. Drop the cells with a small noisy value, and release a
+    random sample of the other cells. Return the released cells and receipts, which record the privacy cost.
 
     Let v be the noisy value of a cell. The first step is a filter: the cell passes if |v| >= theta (for
     `sides` = 2) or if v >= theta (for `sides` = 1). The second step is sampling: a cell that passed is
@@ -295,8 +295,8 @@ def threshold_sample(
     Parameters
     ----------
     keys : int64[n]
-        Keys (numbers) of the cells that are not empty, in ascending order. The cells of the table are
-        numbered from 0, across all blocks.
+        Keys of the cells that are not empty, in ascending order. A key is the position of a cell among the
+        cells of all blocks, from 0.
     counts : int[n]
         Counts of these cells.
     blocks : sequence of Block
@@ -305,13 +305,14 @@ def threshold_sample(
         of the noise.
     theta : number
         Threshold θ of the filter, in counts. Cells whose noisy value is smaller than θ are not released. With
-        `sides` = 2, the absolute value of the noisy value is compared with θ.
+        `sides` = 2, cells are not released if the absolute value of their noisy value is smaller than θ.
     sides : int
         With 2, cells with large negative noisy values also pass the filter. With 1, only cells with positive
         values pass. Default 2.
     tau : number
-        Sampling threshold τ, in counts. If a cell with the noisy value v passes the filter, it is released
-        with probability min(|v|/τ, 1). Default 0: all cells that pass the filter are released.
+        Sampling threshold τ, in counts. If a cell with the noisy value v passes the filter, the cell is
+        released with probability min(|v|/τ, 1). With the default 0, all cells that pass the filter are
+        released.
     rng : Generator, optional
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.
@@ -353,8 +354,7 @@ def threshold_sample_public(
     rng: np.random.Generator | None = None,
 ) -> Bool[np.ndarray, " n"]:
     """Choose some of the given noisy values, which are already public. As in `threshold_sample`, the function
-    drops small values, and keeps a random sample of the others. Larger values are kept with a higher
-    probability.
+    drops small values, and keeps a random sample of the other values. Larger values have a higher probability.
 
     Parameters
     ----------
@@ -383,17 +383,17 @@ def priority_sample(
     rng: np.random.Generator | None = None,
     threads: int | None = None,
 ) -> PrioritySample:
-    """Add noise to all cells, including the empty ones, and release the `size` cells with the largest
+    """Add noise to all cells, including empty cells, and release the `size` cells with the largest
     priorities.
 
-    The priority of a cell with the noisy value v is |v|/r, where r is a random number that is drawn for this
-    cell, uniformly between 0 and 1. So cells with large values are released more often.
+    The priority of a cell with the noisy value v is |v|/r. The function draws the random number r for each
+    cell, uniformly between 0 and 1. So the probability of a release is higher for cells with large values.
 
     Parameters
     ----------
     keys : int64[n]
-        Keys (numbers) of the cells that are not empty, in ascending order. The cells of the table are
-        numbered from 0, across all blocks.
+        Keys of the cells that are not empty, in ascending order. A key is the position of a cell among the
+        cells of all blocks, from 0.
     counts : int[n]
         Counts of these cells.
     blocks : sequence of Block
@@ -402,7 +402,7 @@ def priority_sample(
         of the noise.
     theta : number
         Threshold θ of a filter, in counts. Cells whose noisy value is smaller than θ are not released. With
-        `sides` = 2, the absolute value of the noisy value is compared with θ.
+        `sides` = 2, cells are not released if the absolute value of their noisy value is smaller than θ.
     size : int
         Number of cells to release. If fewer cells pass the filter, all of them are released.
     sides : int
@@ -445,8 +445,8 @@ def priority_sample_public(
     rng: np.random.Generator | None = None,
 ) -> tuple[Bool[np.ndarray, " n"], float]:
     """Choose `size` of the given noisy values, which are already public. The function draws a random priority
-    for each value, as in `priority_sample`. It keeps the values with the largest priorities. Values below θ
-    are never kept (with `sides` = 2, values whose absolute value is below θ).
+    for each value, as in `priority_sample`. It keeps the values with the largest priorities. Values below the
+    threshold θ are never kept. With `sides` = 2, values are never kept if their absolute value is below θ.
 
     Parameters
     ----------
@@ -461,8 +461,8 @@ def priority_sample_public(
     bool[n]
         Mask of the values that are kept.
     float
-        Largest priority of a value that is not kept (τ_s). It is 0 if all values that pass the filter are
-        kept.
+        Largest priority of a value that is not kept (τ_s). If all values that pass the filter are kept, τ_s is
+        0.
     """
     kept = passes(noisy, max(ceil(theta), 1), sides)
     candidates = priorities.Candidates(noisy[kept], Source.of(rng).places(noisy[kept], None))

@@ -124,7 +124,7 @@ def misra_gries(
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"], int, Receipt]:
     """Estimate the largest counts of a table with a Misra–Gries sketch, a small data structure that has only
-    `size` counters. Add noise to the counters, and release those that reach a threshold.
+    `size` counters. Add noise to the counters, and release the counters that reach a threshold.
 
     Parameters
     ----------
@@ -135,9 +135,9 @@ def misra_gries(
     size : int
         Number of counters in the sketch.
     l1, epsilon, delta, rule : number, number, float and str
-        Settings with the same meaning as in `misra_gries_threshold`: the largest number of elements of one
-        unit (for example a person), the privacy loss ε, the failure probability δ, and the rule for the
-        threshold ("derived" or "published").
+        `l1` is the largest number of elements of one unit (for example a person). `epsilon` is the privacy loss
+        ε, and `delta` is the failure probability δ. `rule` determines the threshold: the threshold of the paper
+        ("published"), or a smaller threshold of our own ("derived").
     rng : Generator, optional
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.
@@ -148,8 +148,7 @@ def misra_gries(
         Keys of the cells whose counters are released, the noisy values of these counters, and the threshold
         in counts.
     Receipt
-        Receipt that records the privacy cost: the ε that you gave, and the δ that a release with this
-        threshold costs.
+        Receipt that records the privacy cost: the ε that you gave, and the δ of a release with this threshold.
 
     Raises
     ------

@@ -46,8 +46,8 @@ MAX_RELEASED_CELLS = 2**28  # that a summary may be expected to hold: some 4 GiB
 
 class Block(NamedTuple):
     """Consecutive cells of a domain that get geometric noise from the same distribution. `size` is the number
-    of cells. One unit (for example a person) changes their counts by at most `l1` in total. The privacy cost
-    of the noise is ε = `epsilon`.
+    of cells. One unit (for example a person) changes the counts of these cells by at most `l1` in total. The
+    privacy cost of the noise is ε = `epsilon`.
 
     `linf` is the largest change of any single count by one unit. Default `l1`. The receipt records the cost
     as an ε and as a ρ. A smaller `linf` lowers this ρ, but not the ε.
@@ -65,8 +65,8 @@ class Block(NamedTuple):
 
     @property
     def moved(self) -> float | Fraction:
-        """Largest total change of the counts in this block by one unit, for example a person. It is the
-        argument `moved` of `Source.add`.
+        """Largest total change of the counts in this block by one unit, for example a person. This number is
+        the argument `moved` of `Source.add`.
         """
         return self.l1
 
@@ -93,7 +93,7 @@ def check_size(size: int, released: float) -> None:
     size : int
         Number of all cells of the domain.
     released : float
-        Expected number of cells that are released from a table in which all cells are empty.
+        Expected number of released cells if all cells of the table are empty.
 
     Raises
     ------

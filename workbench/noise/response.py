@@ -154,11 +154,11 @@ def randomised_response(
     rng: np.random.Generator | None = None,
 ) -> RandomisedReports:
     """Replace the values of every record at random, independently of other records. The result for one record
-    is called a report. Each report is locally ε-differentially private, for all attributes together. So a
-    record is protected even from someone who sees its report.
+    is called a report. Each report is ε-differentially private by itself (local privacy), for all attributes
+    together. So even someone who sees the report of a record learns little about the record.
 
-    The function divides ε equally among all attributes with at least two possible values. The function sorts
-    the reports by value, because the original order of the records could identify people.
+    The function divides ε equally among all attributes with at least two possible values. It sorts the reports
+    by value, because the original order of the records could identify people.
 
     Parameters
     ----------
@@ -171,10 +171,10 @@ def randomised_response(
     epsilon : number
         Privacy loss ε of the report on one record.
     law : "retention" or "flipping"
-        Kind of random change. With "retention", each value is kept with a probability p, and otherwise
-        replaced by a uniformly random value. With "flipping", the value of an attribute is written as one bit
-        per possible value, and only the bit of the true value is 1. Then every bit is flipped with a
-        probability f. The function computes p and f from ε.
+        Kind of random change. With "retention", the function keeps each value with a probability p, and
+        otherwise replaces the value by a uniformly random value. With "flipping", the function writes each
+        attribute as one bit per possible value, where only the bit of the true value is 1. Then it flips every
+        bit with a probability f. The function computes p and f from ε.
     rng : Generator, optional
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.
@@ -182,10 +182,9 @@ def randomised_response(
     Returns
     -------
     RandomisedReports
-        Reports in sorted order, probabilities, and a receipt, which records the privacy cost. For
-        "retention", the reports are keys of cells (int64[records]), and there is one probability p per
-        attribute. For "flipping", the reports are rows of bits (uint64[records, words]), and there is a
-        single probability f.
+        Sorted reports, probabilities, and a receipt, which records the privacy cost. For "retention", the
+        reports are keys of cells (int64[records]), and there is one probability p per attribute. For
+        "flipping", the reports are rows of bits (uint64[records, words]), and there is a single probability f.
 
     Raises
     ------
@@ -415,20 +414,22 @@ def alp_projection(
     """Store counts in an array of `size` bits, and flip each bit at random with probability 1/(α+2), where α
     is the argument `alpha`. The resulting bits are ε-differentially private.
 
-    The function converts a count x to the number y = x·ε/(α·l1), which is the count in a coarser unit called
-    a level. The function rounds y up or down at random to an integer, so that the mean is y. An integer that
-    is larger than the number of hash functions is replaced by this number. There is one hash function for
-    each level. If the count of a cell has k levels, the first k hash functions say which bits are set to 1
-    for this cell.
+    The function converts a count x to the number y = x·ε/(α·l1), which is the count in a coarser unit called a
+    level. The function rounds y up or down at random to an integer, so that the mean is y. There is one hash
+    function for each level. An integer that is larger than the number of hash functions is lowered to this
+    number. If the result for a cell is k levels, each of the first k hash functions determines one bit, which
+    is set to 1.
 
-    The following argument shows that the bits are ε-differentially private. Let f(k) be the probability of a
-    certain output if one cell has k levels and all other cells are fixed. If this cell has one more level, at
-    most one more bit is set. So the probability of the output changes by at most the factor (1−p)/p = α + 1,
-    where p = 1/(α+2) is the probability of a flip. Let F(y) be the probability of the output if the count of
-    the cell is y levels before rounding, with y between k and k + 1. Because of random rounding, F
-    interpolates linearly between f(k) and f(k+1). The slope of F is at most α·min(f(k), f(k+1)), which is at
-    most α·F. So log F changes by at most α per level, by at most ε/l1 if a count changes by 1, and by at most
-    ε if one unit (for example a person) is added or removed.
+    The following argument shows that the bits are ε-differentially private. Consider one cell, and fix all
+    other cells. Let f(k) be the probability of a certain output if this cell has k levels. If the cell has one
+    more level, at most one more bit is set. So the probability of the output changes by at most the factor
+    (1−p)/p = α + 1, where p = 1/(α+2) is the probability of a flip.
+
+    Now suppose that the count of the cell is y levels before rounding, with y between k and k + 1. Let F(y) be
+    the probability of the output. Because of random rounding, F interpolates linearly between f(k) and f(k+1).
+    The slope of F is at most α·min(f(k), f(k+1)), which is at most α·F. So log F changes by at most α per
+    level. If a count changes by 1, log F changes by at most ε/l1. If one unit (for example a person) is added
+    or removed, log F changes by at most ε.
 
     Parameters
     ----------
@@ -445,8 +446,8 @@ def alp_projection(
     epsilon : number
         Privacy loss ε of the array of bits.
     alpha : number
-        Positive number α, which determines how many bits are flipped and how many counts a level is. With a
-        larger α, fewer bits are flipped, but counts are rounded more coarsely.
+        Positive number α, which determines the probability of a flip and the size of a level. With a larger α,
+        fewer bits are flipped, but counts are rounded more coarsely.
     rng : Generator, optional
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.

@@ -250,14 +250,14 @@ def by_theorem(name: str, cost: DP, theorem: str, *, replaces: Iterable[Receipt]
     theorem : str
         Citation of the theorem: authors, year and number.
     replaces : sequence of Receipt
-        Receipts of the measurements in the procedure. There must be at least one, and all must protect
+        Receipts of the measurements in the procedure. Give at least one receipt. All receipts must protect
         against the same change of the data, for example one added or removed person.
 
     Returns
     -------
     Receipt
-        Receipt that takes the place of the receipts in `replaces`. It is marked as simulated or idealised if
-        at least one of these receipts is.
+        Receipt that takes the place of the receipts in `replaces`. If one of these receipts is marked as
+        simulated or idealised, the new receipt has the same mark.
 
     Raises
     ------
@@ -276,7 +276,7 @@ def withdrawn(name: str, *, replaces: Iterable[Receipt]) -> Receipt:
     name : str
         Name of the procedure, which is printed in the list of costs of a release.
     replaces : sequence of Receipt
-        Receipts of the measurements in the procedure. There must be at least one, and all must protect
+        Receipts of the measurements in the procedure. Give at least one receipt. All receipts must protect
         against the same change of the data, for example one added or removed person.
 
     Returns
@@ -374,7 +374,7 @@ def distinct_ranks(count: int, size: int, words: Words) -> Int[np.ndarray, " cou
 def random_words(
     count: int, *, rng: np.random.Generator | None = None, names: Names = None
 ) -> UInt64[np.ndarray, " count"]:
-    """Draw random 64-bit words that a release contains or uses, for example for its hash functions.
+    """Draw random 64-bit words for a release, for example for the hash functions that it uses.
 
     Parameters
     ----------
@@ -384,8 +384,8 @@ def random_words(
         With a seeded generator, you get the same words again. Use None (the default) for words that you
         publish.
     names : array, optional
-        One identifier per word, if there is one word for each row of private data. Only tests that repeat
-        draws use identifiers. By default, the words have none.
+        One identifier per word, if there is one word for each row of private data. Only tests that repeat draws
+        use identifiers. By default, the words have no identifiers.
 
     Returns
     -------

@@ -89,22 +89,22 @@ def noisy_threshold(
     rng: np.random.Generator | None = None,
     names: tuple[Names, Names] = (None, None),
 ) -> Comparisons:
-    """Find the counts that reach a threshold after noise is added. The noisy counts themselves are not
-    returned.
+    """Add noise to counts, and find the counts whose noisy value reaches a threshold. The function does not
+    return the noisy values.
 
-    Usually, many more counts are 0. For these counts, you pass only their number, as `zeros`.
+    In a typical table, most counts are 0. For the counts of 0, pass only their number, as `zeros`.
 
-    The comparisons cost as much privacy as a release of the noisy counts would. All counts of 0 reach the
-    threshold with the same probability, independently of each other. If the counts are integers and the
-    threshold is positive, the function draws directly which counts of 0 reach the threshold. So the running
-    time grows only with the number of counts of 0 that reach it.
+    The comparisons cost as much privacy as a release of the noisy counts. Each count of 0 reaches the
+    threshold with the same probability, independently of the others. If the counts are integers and the
+    threshold is positive, the function directly draws the counts of 0 that reach the threshold. So the
+    running time does not grow with the number of the other counts of 0.
 
     Parameters
     ----------
     counts : int[n] or float[n]
         Counts to compare. Integers get geometric noise. Floats get Laplace noise that is drawn in floating
-        point. The proof of the guarantee does not hold exactly for such noise. So the receipt, which records
-        the privacy cost, is marked as `idealised`.
+        point. Because the proof of the guarantee does not hold exactly for such noise, the receipt is then
+        marked as `idealised`.
     zeros : int
         Number of additional counts of 0.
     threshold : number
@@ -117,7 +117,7 @@ def noisy_threshold(
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.
     names : tuple of arrays, optional
-        Identifiers of the counts, and identifiers of the counts of 0. Only tests that repeat draws need
+        Two arrays of identifiers: for `counts`, and for the counts of 0. Only tests that repeat draws need
         identifiers. Default None.
 
     Returns
@@ -336,9 +336,9 @@ def _law(bound: Bound, epsilon: float | None, rho: float | None) -> Law:
 def stability_threshold(
     bound: Bound, *, epsilon: float | None = None, rho: float | None = None, delta: float
 ) -> tuple[int, float]:
-    """Return the smallest threshold that is safe for `stability_histogram`. With this threshold, the
-    probability is at most δ that any cell with records of only one given unit (for example a person) is
-    released.
+    """Return the smallest threshold that is safe for `stability_histogram`. Consider the cells that contain
+    records of only one given unit (for example a person). With a safe threshold, the probability that any of
+    these cells is released is at most δ.
 
     For Gaussian noise with a standard deviation above 512, the threshold may be a little larger than
     necessary.
@@ -350,8 +350,8 @@ def stability_threshold(
     epsilon, rho : number, optional
         Privacy loss ε or ρ of the noise. Give exactly one of the two.
     delta : float
-        For each unit, the largest allowed probability that any cell with records of only this unit is
-        released. It must be between 0 and 1.
+        For each unit, the largest allowed probability that any cell with records of only this unit is released.
+        δ must be between 0 and 1.
 
     Returns
     -------

@@ -22,9 +22,9 @@ _LEAST = 1e-150  # α − 1 of an order
 def epsilon_above(rho: Fraction, delta: Fraction) -> Fraction:
     """Return an ε such that ρ-zCDP implies (ε, δ)-differential privacy.
 
-    Zero-concentrated differential privacy (zCDP) bounds a distance between distributions, the Rényi
-    divergence, for every order α > 1. For each order α, a formula gives a valid ε. The function chooses an
-    order whose ε is small. It computes this ε to about 60 digits and rounds it up.
+    Zero-concentrated differential privacy (zCDP) bounds the Rényi divergence between two distributions for
+    every order α > 1. For each order α, a formula gives a valid ε. The function chooses an order whose ε is
+    small. It computes this ε to about 60 digits and rounds it up.
     """
     if not rho:
         return Fraction(0)
@@ -144,8 +144,8 @@ def _from_zero_below_one(x: Any) -> str | None:
 
 @value
 class DP:
-    """Privacy guarantee of a release, or a limit on its privacy cost, in (ε, δ)-differential privacy. If δ =
-    0, the guarantee is pure ε-differential privacy. If ε = ∞, nothing is guaranteed.
+    """Privacy guarantee of a release, or a limit on its privacy cost, in (ε, δ)-differential privacy. If δ = 0,
+    the guarantee is pure ε-differential privacy. If ε = ∞, there is no guarantee.
 
     >>> DP(0.5) + DP(0.5, delta=1e-6)
     DP(epsilon=1.0, delta=1e-06)
@@ -190,10 +190,10 @@ class ZCDP:
     """Privacy guarantee of a release, or a limit on its privacy cost, in ρ-zero-concentrated differential
     privacy (zCDP). If δ > 0, the guarantee is δ-approximate zCDP, which may fail with probability δ.
 
-    Consider the distributions of the output on two data sets that differ in one person. A release is ρ-zCDP
-    if, for every α > 1, the Rényi divergence of order α between the two distributions is at most α·ρ. The
-    number ρ alone does not imply an ε. You also need a δ, for example 10⁻⁶. The method `at` takes this δ and
-    returns the ε.
+    Consider two data sets that differ in one person, and the distributions of the output for the two data sets.
+    A release is ρ-zCDP if, for every α > 1, the Rényi divergence of order α between the two distributions is at
+    most α·ρ. A ρ alone does not imply an ε. You also need a δ, for example 10⁻⁶. The method `at` takes this δ
+    and returns the ε.
 
     Source: Bun & Steinke, TCC 2016, Definitions 1.1 and 8.1.
 
@@ -253,10 +253,10 @@ class ZCDP:
         """Return the (ε, δ)-differential privacy that this ρ implies, at a δ that you choose. The ε is
         rounded up.
 
-        Source: Canonne, Kamath & Steinke, NeurIPS 2020, Corollary 13 (arXiv 2004.00010). The corollary gives
-        a valid ε for every order α > 1 of the Rényi divergence, which is a distance between distributions.
+        Source: Canonne, Kamath & Steinke, NeurIPS 2020, Corollary 13 (arXiv 2004.00010). The corollary gives a
+        valid ε for every order α > 1 of the Rényi divergence, which measures how much two distributions differ.
         Some orders give a smaller ε than others. The method searches for a good order in floating point. Then
-        it computes the ε of this order with rational numbers, so rounding errors cannot make ε too small.
+        it computes the ε of this order with rational numbers, so that rounding errors cannot make ε too small.
 
         Parameters
         ----------
@@ -324,8 +324,8 @@ def as_epsilon(cost: DP | ZCDP) -> float:
 
 
 def warn_if_large(cost: DP | ZCDP) -> None:
-    """Warn once if the ε of a privacy cost is above 10 but finite. A cost in ρ is first converted to ε by
-    `as_epsilon`.
+    """Warn once if the ε of a privacy cost is above 10 but finite. The function first converts a cost in ρ to
+    ε.
     """
     if LARGE_EPSILON < as_epsilon(cost) < inf:
         warnings.warn(LARGE, stacklevel=1)  # from one place, so that it is shown once

@@ -40,10 +40,10 @@ class Receipt:
     a person) is added or removed. For some receipts, one unit is replaced by another, or the values of a
     single record change ("local").
 
-    The field `part` is for measurements of disjoint groups of people. The field is a pair of two names: the
-    first names the division into groups, and the second names the measured group. Because each person is in
-    only one group, the measurements of all groups together cost only as much as those of the most expensive
-    group. This rule is used only for guarantees about added or removed units.
+    The field `part` is for measurements of disjoint groups of people. The field is a pair of two names. The
+    first name is that of the division into groups. The second name is that of the measured group. Because each
+    person is in only one group, the measurements of all groups together cost only as much as the measurements
+    of the most expensive group. This rule is used only for guarantees about added or removed units.
 
     The field `simulated` marks noise that was drawn from a seed, so that anyone with the seed can compute the
     noise again. The field `idealised` marks noise that was drawn in floating point, for which the proof of
@@ -54,7 +54,7 @@ class Receipt:
     marks a procedure whose paper states a wrong guarantee.
 
     The field `rho` is for a measurement whose `cost` is in ε. Every cost in ε also implies a cost in ρ, which
-    is ρ = ε·tanh(ε/2). If a smaller ρ was proven for this measurement, the field contains this smaller ρ.
+    is ρ = ε·tanh(ε/2). If a proof gives a smaller ρ for this measurement, the field contains the smaller ρ.
     """
 
     name: str
@@ -74,8 +74,8 @@ class Receipt:
 
     @property
     def description(self) -> str:
-        """Name of the measurement. A remark follows the name if the cost comes from a theorem, or if the
-        guarantee is withdrawn because its paper states it wrongly.
+        """Name of the measurement. If the cost comes from a theorem, a remark follows the name. A remark also
+        follows if the guarantee is withdrawn, because the paper states a wrong guarantee.
         """
         if self.theorem:
             return f"{self.name} (by theorem: {self.theorem})"
@@ -104,16 +104,16 @@ def compose(receipts: Iterable[Receipt]) -> DP | ZCDP:
     Returns
     -------
     DP or ZCDP
-        Sum of the costs, rounded up. If all costs are stated in ε, the sum is a `DP`. If any cost is a
-        `ZCDP`, the sum is a `ZCDP`. For this sum, each cost in ε is converted to the ρ that it implies. If
-        its receipt contains a smaller ρ, the smaller ρ is used. If a measurement guarantees nothing (ε = ∞),
-        the sum is `DP(inf)`.
+        Sum of the costs, rounded up. If all costs are stated in ε, the sum is a `DP`. If any cost is a `ZCDP`,
+        the sum is a `ZCDP`. For this sum, the function converts each cost in ε to the ρ that this ε implies. If
+        the receipt of the cost contains a smaller ρ, the function uses the smaller ρ. If a measurement has no
+        guarantee (ε = ∞), the sum is `DP(inf)`.
 
     Raises
     ------
     ValueError
-        If the receipts protect against different changes of the data (see their field `relation`), or if
-        their sum in ρ guarantees nothing.
+        If the receipts protect against different changes of the data (see their field `relation`), or if their
+        sum in ρ is infinite.
 
     >>> compose([Receipt("a", DP(0.5)), Receipt("b", DP(0.25))])
     DP(epsilon=0.75)
@@ -134,8 +134,8 @@ def compose(receipts: Iterable[Receipt]) -> DP | ZCDP:
 
 
 def exact_cost(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
-    """Return the exact sum of ε and the exact sum of δ over several measurements. The rules are those of
-    `compose`, but nothing is rounded.
+    """Return the exact sum of ε and the exact sum of δ over several measurements. The rules are the same as for
+    `compose`, but the results are exact fractions.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def exact_cost(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
     ------
     ValueError
         If the receipts protect against different changes of the data (see their field `relation`), if one of
-        them guarantees nothing (ε = ∞), or if the cost of one is in ρ.
+        the costs is ε = ∞, or if one of the costs is in ρ.
     """
     prices = _prices(receipts)
     epsilons = [price.epsilon for price in prices if price.epsilon is not None]
@@ -163,8 +163,8 @@ def exact_cost(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
 
 
 def exact_rho(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
-    """Return the exact sum of ρ and the exact sum of δ over several measurements. The rules are those of
-    `compose`, but nothing is rounded.
+    """Return the exact sum of ρ and the exact sum of δ over several measurements. The rules are the same as for
+    `compose`, but the results are exact fractions.
 
     Parameters
     ----------
@@ -175,15 +175,15 @@ def exact_rho(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
     Returns
     -------
     rho, delta : Fraction
-        Sums over all measurements. A cost in ε is converted to the ρ that it implies. If its receipt contains
-        a smaller ρ, the smaller ρ is used. If measurements are about disjoint groups of people, only the most
-        expensive group counts.
+        Sums over all measurements. The function converts a cost in ε to the ρ that this ε implies. If the
+        receipt of the cost contains a smaller ρ, the function uses the smaller ρ. If measurements are about
+        disjoint groups of people, only the most expensive group counts.
 
     Raises
     ------
     ValueError
-        If the receipts protect against different changes of the data (see their field `relation`), or if one
-        of them guarantees nothing (ε = ∞).
+        If the receipts protect against different changes of the data (see their field `relation`), or if one of
+        the costs is ε = ∞.
     """
     return _summed(_prices(receipts))
 
@@ -191,11 +191,11 @@ def exact_rho(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
 def guarantee(receipts: Iterable[Receipt], delta: float) -> DP:
     """Return the smallest ε that is proven for all measurements together, at a δ that you choose.
 
-    The costs of measurements can be added up in ε or in ρ, because each cost in ε also implies a cost in ρ.
-    The function decides for each measurement whether to add up its ε or its ρ, so that the resulting ε is
-    small (see docs/accounting.md). The result holds only if you fixed the costs of all measurements before
-    the first release. If you chose a cost after you had seen an earlier answer, your guarantee is the whole
-    budget from which you spend.
+    The function can add up costs in ε or in ρ, because each cost in ε also implies a cost in ρ. For each
+    measurement, the function uses either the ε or the ρ, so that the resulting ε is small (see
+    docs/accounting.md). The result holds only if you fixed the costs of all measurements before the first
+    release. If you chose a cost after you had seen an earlier answer, your guarantee is the whole budget from
+    which you spend.
 
     Parameters
     ----------
@@ -209,15 +209,14 @@ def guarantee(receipts: Iterable[Receipt], delta: float) -> DP:
     Returns
     -------
     DP
-        Guarantee of all measurements together. The ε of this guarantee is ∞ if one of the measurements
-        guarantees nothing, or if the sum is too large for a float.
+        Guarantee of all measurements together. The ε of this guarantee is ∞ if one of the costs is ε = ∞, or if
+                  the sum is too large for a float.
 
     Raises
     ------
     ValueError
-        If the receipts protect against different changes of the data, if δ is not a probability, or if δ is
-        smaller than the sum of the δ that the measurements cost. If a cost is in ρ, δ must be larger than
-        this sum.
+        If the receipts protect against different changes of the data, or if δ is not a probability. Also if δ
+        is smaller than the sum of the δ of all measurements. If a cost is in ρ, δ must be larger than this sum.
 
     >>> guarantee([Receipt("a", ZCDP(0.25)), Receipt("b", DP(0.5))], 1e-6)
     DP(epsilon=4.042291300477016, delta=1e-06)
