@@ -10,7 +10,7 @@ Differs    nothing. The pooling of violators gives the same result as the min-ma
 Consistent:
 
 Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 4.3. The count of a region is at most the
-           count of a larger region. So if the larger region did not pass the filter, the smaller one has
+           count of a larger region. So if the larger region did not pass the filter, the smaller region has
            probably passed only because of noise.
 Differs    nothing.
 
@@ -176,8 +176,8 @@ def refilter(summary: Summary, theta: float) -> Summary:
     summary : Summary
         Estimate of a release that was made by a filter, for example by `HighPassFilter`.
     theta : float
-        New threshold for the absolute values of noisy counts, as a number of records. It must be at least the
-        old threshold.
+        New threshold for the absolute values of noisy counts, as a number of records. The new threshold must be
+        at least the old one.
 
     Returns
     -------
@@ -207,9 +207,9 @@ def project_to_simplex(leaves: Leaves) -> Leaves:
     """Replace noisy counts by integers >= 0 that are as near as possible to them and have the same sum. If
     the sum of the noisy counts is negative, the new sum is 0.
 
-    If negative counts were only set to 0, the sum would be too large on average, because the positive and
-    negative noise of empty regions would no longer cancel. The function therefore also lowers all other
-    counts by the same number, but not below 0, until the sum is right.
+    If the function only set negative counts to 0, the sum would be too large on average. The reason is that the
+    positive and negative noise of empty regions would no longer cancel. Therefore, the function also lowers all
+    other counts by the same number, but not below 0, until the sum is right.
 
     Parameters
     ----------
@@ -664,7 +664,7 @@ class Zeroed:
     """
 
     def __call__(self, released: HierarchicalSums) -> HierarchicalSums:
-        """Return the improved tree. This costs no budget.
+        """Return the improved tree, at no cost in budget.
 
         Parameters
         ----------
@@ -690,12 +690,12 @@ class Zeroed:
 @value
 class NonnegativeLeastSquares:
     """Method that computes a histogram without negative counts from a released tree of noisy counts, at no
-    privacy cost. The errors of this method are smaller than those of `Zeroed`, the heuristic of Hay,
-    Rastogi, Miklau & Suciu (PVLDB 2010).
+    privacy cost. This method has smaller errors than `Zeroed`, the heuristic of Hay, Rastogi, Miklau & Suciu
+    (PVLDB 2010).
     """
 
     def __call__(self, released: HierarchicalSums) -> Histogram:
-        """Return the histogram. This costs no budget.
+        """Return the histogram, at no cost in budget.
 
         Parameters
         ----------

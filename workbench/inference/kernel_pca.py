@@ -460,7 +460,7 @@ class KernelPCA:
         self,
         history: NoisyAnswers | Iterable[NoisyAnswers],
     ) -> Posterior:
-        """Fit the model to past answers. This costs no budget.
+        """Fit the model to past answers, at no cost in budget.
 
         Parameters
         ----------

@@ -319,13 +319,13 @@ def total_field() -> Any:
 
 @value
 class MaximumEntropy:
-    """Method that fits a model to noisy answers. Among all distributions that agree with the answers up to
-    their noise, the model is the one with the largest entropy. Noisy answers are public, so the fit costs no
-    budget.
+    """Method that fits a model to noisy answers. The model is a distribution. Among all distributions that
+    agree with the answers up to their noise, the model has the largest entropy. Noisy answers are public, so
+    the fit costs no budget.
 
-    The model is a distribution over the cells of the domain. The model is as close to a prior distribution as
-    the answers allow. By default, the prior distribution is uniform. Otherwise, `prior` contains one vector of
-    weights per attribute. With a larger `alpha`, the model follows the noisy answers more closely.
+    The distribution is over the cells of the domain. It is as close to a prior distribution as the answers
+    allow. By default, the prior distribution is uniform. Otherwise, `prior` contains one vector of weights per
+    attribute. With a larger `alpha`, the model follows the noisy answers more closely.
 
     If the queried attributes have at most `limit` combinations of values, the fit is exact. Otherwise, the
     number `chains` of Markov chains draw records from the model. In one step, every chain draws all attributes

@@ -56,8 +56,8 @@ def refuse_depth_above(mechanism: Any, depth: int) -> None:
 
 class AdaptiveHistogram(Mechanism):
     """Base of mechanisms that go down a tree of ever smaller regions, the nodes of the tree. Such a mechanism
-    splits nodes with many records. It releases noisy counts of the leaves, which are the nodes that were not
-    split.
+    splits nodes with many records. Then it releases noisy counts of the leaves, which are the nodes that were
+    not split.
     """
 
     takes = Records
@@ -436,9 +436,9 @@ class PrivTree(StructuredHistogram):
     converges = False  # a node of few records is not resolved, at any ε
 
     def scale(self, tree: Hierarchy, l1: float) -> _Scale:
-        """Return the scale λ of the noise, and the number δ that is subtracted from a node's count for each
-        level of depth (not the δ of a guarantee). `l1` is the largest total change of the counts that one
-        protected unit can cause.
+        """Return the scale λ of the noise, and the number δ that the mechanism subtracts from a node's count
+        for each level of depth. This δ is not the δ of a guarantee. `l1` is the largest total change of the
+        counts that one protected unit can cause.
 
         Let β be the largest number of children of a node, and ε the part that pays for the tree. Then λ =
         l1·(2β−1)/((β−1)·ε) and δ = ⌈λ·ln β⌉.

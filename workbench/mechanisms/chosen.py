@@ -118,10 +118,10 @@ class ChosenContributions(Mechanism):
     where ε' is the budget of `mechanism`. Because the release also shows the chosen l, the two costs add up to
     ε + ε'.
 
-    With `rule` = "rank", the scores are those of the function `rank_scores`. We defined these scores after
-    Liu, Suresh, Zhu, Kairouz & Gruteser (2022), whose algorithm we have not seen. One user changes a rank
-    score by at most one, up or down. The exponential mechanism therefore uses weights exp(ε·score/2). This
-    rule is better if the candidates are large and there are many users.
+    With `rule` = "rank", the function `rank_scores` computes the scores. We defined these scores after Liu,
+    Suresh, Zhu, Kairouz & Gruteser (2022), whose algorithm we have not seen. One user changes a rank score by
+    at most one, up or down. The exponential mechanism therefore uses weights exp(ε·score/2). This rule is
+    better if the candidates are large and there are many users.
     """
 
     mechanism: Any = parameter(

@@ -348,7 +348,7 @@ class SRA(SampledContributions):
                between the counts of items and the counts of edges (pairs of an item and a context). The choice
                of a user's records does not depend on other users. So one user changes the counted data by at
                most l records.
-    Assumes    Users may have any number of records, because the mechanism drops those beyond `l`. If the
+    Assumes    Users may have any number of records, because the mechanism keeps at most `l` per user. If the
                data's bound is smaller than `l`, the mechanism uses this bound instead.
     Source     Fan & Jin, WWW 2015, section 4.1, Algorithm 1, Lemma 6 and Theorem 3.
     Differs    We add two-sided geometric noise to integer counts. We compute the best l from a corrected model.
@@ -427,7 +427,7 @@ class HPA(SampledContributions):
                and the counts of edges (pairs of an item and a context). The noisy popularity may be public,
                because the budget pays for its noise. So the choice of one user's records uses no exact data of
                other users.
-    Assumes    Users may have any number of records, because the mechanism drops those beyond `l` and `d`. If
+    Assumes    Users may have any number of records, because the mechanism uses at most `l` and `d` of them. If
                you give a `score`, it must be public.
     Source     Fan & Jin, WWW 2015, section 4.2, Algorithm 2, Theorem 4. Section 7 suggests a mixture of random
                records and records of popular items as future work.
@@ -572,7 +572,7 @@ class LPA(Contributions):
     Guarantee  The release is ε-DP for all records of a user together. `split` divides ε between the counts of
                items and the counts of edges (pairs of an item and a context).
     Assumes    You give `bound` from public knowledge. Users may have any number of records, because the
-               mechanism drops those beyond `bound`.
+               mechanism keeps at most `bound` per user.
     Source     Dwork, McSherry, Nissim & Smith, TCC 2006, Theorem 1. Fan & Jin, WWW 2015, use this mechanism
                as a baseline (Equations 7 and 8).
     Differs    We add two-sided geometric noise to integer counts. Fan & Jin add Laplace noise. You give `bound`

@@ -98,10 +98,10 @@ class GeometricSelection(ValueSelection):
                counts as one user with one value.
     Source     Desfontaines, Voss, Gipson & Mandayam, PoPETs 2022. Theorem 1 of their paper gives the largest
                allowed probability for each number of users.
-    Differs    If a user may have m values, the decision about each value gets 1/m of the ε and of the δ that
-               pay for the choice of values. A random draw decides whether a value is released. The draw has
-               exactly the stated probability. We also release counts, for which a separate share of the budget
-               pays.
+    Differs    Each user may have up to m values. The decision about each value therefore gets 1/m of the ε, and
+               1/m of the δ, that pay for the choice of values. A random draw decides whether a value is
+               released. The draw has exactly the stated probability. We also release counts, for which a
+               separate share of the budget pays.
     Cost       Time and memory are O(rows).
 
     Proof. Let ε be the part that pays for the choice, and let s = ε/m and D = δ/m. A value that n users have is

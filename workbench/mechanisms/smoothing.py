@@ -330,7 +330,7 @@ class GS(contributions.Contributions):
     follow each other in this order. `grouping` determines the sample:
 
     `onesample`  one random record of each user, so a user changes the counts by 1
-    `rowsample`  all records of a random share `beta` of the users, which needs less noise at the same ε
+    `rowsample`  all records of a random share `beta` of the users (needs less noise at the same ε)
     `noisysort`  all records of all users
     `random`     no sample: the order is random
 

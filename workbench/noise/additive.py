@@ -321,8 +321,9 @@ def variance(l1: float | Fraction, epsilon: float, law: str) -> float:
     Parameters
     ----------
     l1, epsilon, law : number, number and str
-        The same as for `add_noise`: the largest total change of the values by one unit (for example a person),
-        the privacy loss ε, and the distribution of the noise ("geometric" or "laplace").
+        The same as for `add_noise`. `l1` is the largest total change of the values by one unit (for example a
+        person). `epsilon` is the privacy loss ε. `law` is the distribution of the noise, "geometric" or
+        "laplace".
 
     Returns
     -------

@@ -312,8 +312,8 @@ def dirichlet_multinomial(
     To save time, the function first draws the total number of records in empty cells. If this number is small,
     the function assigns these records to empty cells one by one, as in a Pólya urn (Blackwell & MacQueen,
     Annals of Statistics 1973). The draws use floating point. Therefore, the receipt, which records the privacy
-    cost, is marked as `idealised`. The guarantee is for one record that is replaced by another. It is not for
-    an added or removed record.
+    cost, is marked as `idealised`. The guarantee is for one record that is replaced by another, and not for an
+    added or removed record.
 
     Parameters
     ----------

@@ -88,9 +88,9 @@ class Measurement:
     Parameters
     ----------
     blocks : sequence of Block
-        Division of all cells into blocks of consecutive cells with the same noise. Each block states the
-        number of its cells, how much one unit (for example a person) can change their counts, and the ε or ρ
-        of the noise.
+        Division of all cells into blocks of consecutive cells with the same noise. A block contains the number
+        of cells, and the ε or ρ of the noise. It also contains a limit on how much one unit (for example a
+        person) can change the counts of these cells.
     ranges : sequence
         For each part, its cells as pairs (number of the first cell, number of the last cell + 1) in ascending
         order. All parts together must contain each cell exactly once.
@@ -300,9 +300,9 @@ def threshold_sample(
     counts : int[n]
         Counts of these cells.
     blocks : sequence of Block
-        Division of all cells into blocks of consecutive cells with the same noise. Each block states the
-        number of its cells, how much one unit (for example a person) can change their counts, and the ε or ρ
-        of the noise.
+        Division of all cells into blocks of consecutive cells with the same noise. A block contains the number
+        of cells, and the ε or ρ of the noise. It also contains a limit on how much one unit (for example a
+        person) can change the counts of these cells.
     theta : number
         Threshold θ of the filter, in counts. Cells whose noisy value is smaller than θ are not released. With
         `sides` = 2, cells are not released if the absolute value of their noisy value is smaller than θ.
@@ -361,8 +361,8 @@ def threshold_sample_public(
     noisy : int64[n]
         Noisy values that are already public.
     theta, sides, tau, rng : number, int, number and Generator
-        Settings with the same meaning as in `threshold_sample`: the threshold of the filter, whether negative
-        values pass the filter, the sampling threshold, and the random generator.
+        The same as for `threshold_sample`. `theta` is the threshold of the filter, and `tau` the sampling
+        threshold. `sides` determines whether negative values pass the filter. `rng` is the random generator.
 
     Returns
     -------
@@ -397,9 +397,9 @@ def priority_sample(
     counts : int[n]
         Counts of these cells.
     blocks : sequence of Block
-        Division of all cells into blocks of consecutive cells with the same noise. Each block states the
-        number of its cells, how much one unit (for example a person) can change their counts, and the ε or ρ
-        of the noise.
+        Division of all cells into blocks of consecutive cells with the same noise. A block contains the number
+        of cells, and the ε or ρ of the noise. It also contains a limit on how much one unit (for example a
+        person) can change the counts of these cells.
     theta : number
         Threshold θ of a filter, in counts. Cells whose noisy value is smaller than θ are not released. With
         `sides` = 2, cells are not released if the absolute value of their noisy value is smaller than θ.
@@ -418,9 +418,9 @@ def priority_sample(
     Returns
     -------
     PrioritySample
-        Keys and noisy values of the released cells, the largest priority of a cell that was not released
-        (τ_s), and a receipt for each block, which records the privacy cost. If at most `size` cells pass the
-        filter, τ_s is 0.
+        Keys and noisy values of the released cells, the priority τ_s, and one receipt per block, which records
+        the privacy cost. τ_s is the largest priority of a cell that was not released. If at most `size` cells
+        pass the filter, τ_s is 0.
 
     Raises
     ------
@@ -453,8 +453,9 @@ def priority_sample_public(
     noisy : int64[n]
         Noisy values that are already public.
     theta, size, sides, rng : number, int, int and Generator
-        Settings with the same meaning as in `priority_sample`: the threshold of the filter, the number of
-        values to keep, whether negative values pass the filter, and the random generator.
+        The same as for `priority_sample`. `theta` is the threshold of the filter, and `size` the number of
+        values to keep. `sides` determines whether negative values pass the filter. `rng` is the random
+        generator.
 
     Returns
     -------

@@ -123,8 +123,8 @@ def noisy_threshold(
     Returns
     -------
     Comparisons
-        Mask of the counts that reach the threshold, ascending positions of the counts of 0 that reach the
-        threshold, and a receipt, which records the privacy cost.
+        Three results: a mask of the counts that reach the threshold, the ascending positions of the counts of 0
+        that reach the threshold, and a receipt.
 
     Raises
     ------

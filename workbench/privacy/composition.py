@@ -215,8 +215,9 @@ def guarantee(receipts: Iterable[Receipt], delta: float) -> DP:
     Raises
     ------
     ValueError
-        If the receipts protect against different changes of the data, or if δ is not a probability. Also if δ
-        is smaller than the sum of the δ of all measurements. If a cost is in ρ, δ must be larger than this sum.
+        If the receipts protect against different changes of the data, if δ is not a probability, or if δ is too
+        small. δ must be at least the sum of the δ of all measurements. If a cost is in ρ, δ must be larger than
+        this sum.
 
     >>> guarantee([Receipt("a", ZCDP(0.25)), Receipt("b", DP(0.5))], 1e-6)
     DP(epsilon=4.042291300477016, delta=1e-06)
