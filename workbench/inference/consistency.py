@@ -204,8 +204,8 @@ def refilter(summary: Summary, theta: float) -> Summary:
 
 
 def project_to_simplex(leaves: Leaves) -> Leaves:
-    """Replace noisy counts by integers >= 0 that are as near as possible to them and have the same sum. If
-    the sum of the noisy counts is negative, the new sum is 0.
+    """Replace noisy counts by integers >= 0 that have the same sum. The integers are as near as possible to the
+    noisy counts. If the sum of the noisy counts is negative, the new sum is 0.
 
     If the function only set negative counts to 0, the sum would be too large on average. The reason is that the
     positive and negative noise of empty regions would no longer cancel. Therefore, the function also lowers all
@@ -301,7 +301,7 @@ def tree_least_squares(
         Noisy sums of all nodes, level by level from the root down. The noise of each sum must have the same
         variance.
     branching : int
-        Number of children per node. The last node of a level may have fewer.
+        Number of children per node. The last node of a level may have fewer children.
 
     Returns
     -------
@@ -560,7 +560,7 @@ def zero_negative_subtrees(
     consistent : float[nodes]
         Sums of all nodes, level by level from the root down.
     branching : int
-        Number of children per node. The last node of a level may have fewer.
+        Number of children per node. The last node of a level may have fewer children.
 
     Returns
     -------
@@ -599,7 +599,7 @@ def nonnegative_least_squares(
         Noisy sums of all nodes, level by level from the root down. The noise of each sum must have the same
         variance.
     branching : int
-        Number of children per node. The last node of a level may have fewer.
+        Number of children per node. The last node of a level may have fewer children.
 
     Returns
     -------

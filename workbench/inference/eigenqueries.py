@@ -74,14 +74,15 @@ def product_prior(answers: NoisyAnswers) -> tuple[tuple[float, ...], ...]:
     """Compute a prior distribution over the cells of a domain, in which the attributes are independent. The
     function uses noisy counts of each attribute's values, for example the answers to `Marginals(1)`.
 
-    The function raises counts below the standard deviation of their noise to this standard deviation, or to 1
-    if the standard deviation is below 1. Otherwise, a value with a negative noisy count would get the prior
-    probability 0. Every result would then exclude this value.
+    The function raises small counts to the standard deviation of their noise, and at least to 1. Otherwise, a
+    value with a negative noisy count would get the prior probability 0. Every result would then exclude this
+    value.
 
     Parameters
     ----------
     answers : NoisyAnswers
-        Noisy answers. For each attribute with two or more values, they must contain the count of each value.
+        Noisy answers. For each attribute with two or more values, the answers must contain the count of each
+        value.
 
     Returns
     -------

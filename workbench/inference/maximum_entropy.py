@@ -319,18 +319,18 @@ def total_field() -> Any:
 
 @value
 class MaximumEntropy:
-    """Method that fits a model to noisy answers. The model is a distribution. Among all distributions that
-    agree with the answers up to their noise, the model has the largest entropy. Noisy answers are public, so
-    the fit costs no budget.
+    """Method that fits a model, a distribution over the cells of the domain, to noisy answers. Among all
+    distributions that agree with the answers up to their noise, the model has the largest entropy. Noisy
+    answers are public, so the fit costs no budget.
 
-    The distribution is over the cells of the domain. It is as close to a prior distribution as the answers
-    allow. By default, the prior distribution is uniform. Otherwise, `prior` contains one vector of weights per
-    attribute. With a larger `alpha`, the model follows the noisy answers more closely.
+    The model is as close to a prior distribution as the answers allow. By default, the prior distribution is
+    uniform. You can give another prior distribution as `prior`, with one vector of weights per attribute. With
+    a larger `alpha`, the model follows the noisy answers more closely.
 
-    If the queried attributes have at most `limit` combinations of values, the fit is exact. Otherwise, the
-    number `chains` of Markov chains draw records from the model. In one step, every chain draws all attributes
-    of its record again. The fit consists of stages, and later stages have more steps. After a stage, the fit
-    estimates the duality gap, which bounds the distance from the best model.
+    If the queried attributes have at most `limit` combinations of values, the fit is exact. Otherwise, Markov
+    chains draw records from the model. `chains` is the number of Markov chains. In one step, every chain draws
+    all attributes of its record again. The fit consists of stages, and later stages have more steps. After a
+    stage, the fit estimates the duality gap, which bounds the distance from the best model.
 
     The fit ends as soon as the gap is at most `tolerance`. The fit also ends after `steps` steps, or after a
     stage that was expected to improve the fit by less than a quarter of `tolerance`. If the gap is then larger

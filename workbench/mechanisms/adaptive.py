@@ -398,7 +398,7 @@ class _Scale(NamedTuple):
 
 @value
 class PrivTree(StructuredHistogram):
-    """Divide crowded regions, judged by biased counts.
+    """Divide regions with large biased counts.
 
     The mechanism goes down a tree of regions, the nodes. The root of the tree has level 0. Let v be a node, and
     c(v) its count. The mechanism subtracts δ·level from c(v), where δ is a constant (not the δ of a guarantee).
@@ -407,8 +407,8 @@ class PrivTree(StructuredHistogram):
     threshold θ. As a formula, the mechanism splits v if max(θ − δ, c(v) − δ·level) + noise > θ. The nodes that
     were not split are the leaves. In a last step, the mechanism measures a new noisy count of each leaf.
 
-    Guarantee  The release is ε-DP for each unit. The share 1 − `measure` of ε pays for the whole tree,
-               however deep it becomes. The share `measure` pays for the counts of its leaves.
+    Guarantee  The release is ε-DP for each unit. The share 1 − `measure` of ε pays for the whole tree, however
+               deep it becomes. The share `measure` pays for the counts of the leaves.
     Assumes    One unit has no more records than the bound of the data allows. You choose the threshold
                without looking at the data.
     Source     Zhang, Xiao & Xie, SIGMOD 2016, Algorithm 2 and Theorem 3.1.
@@ -494,7 +494,7 @@ _CERTIFIED = 10**4  # records; what is certified for a larger threshold takes lo
 
 @value
 class ImprovedAdaptiveHistogram(StructuredHistogram):
-    """Divide crowded regions, judged by lowered counts.
+    """Divide crowded regions, and discard records.
 
     The mechanism goes down a tree of regions. It splits a node (a region) into its children if the node's noisy
     count is at least `threshold`. After a split, the mechanism removes `discount` records from the node before
@@ -516,9 +516,9 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
                with α = exp(−ε_s/l1). If a unit has one record, the sum of privacy losses in the proof is then
                at most (ε_s(t+b) + ln(1+α))/t. This sum is no larger than in the paper. `strategy` determines
                which records are removed. The paper describes the strategies in appendix A loosely, so we define
-               them exactly. "skip" removes the t records with the smallest keys, which number the possible
-               values. "proportional" removes t records in a random order of arrival. "uniform" removes t
-               records of every child. If the mechanism removed only t/k records of each of k children, the
+               them exactly. "skip" removes the t records with the smallest keys, where a key is the number of a
+               possible value. "proportional" removes t records in a random order of arrival. "uniform" removes
+               t records of every child. If the mechanism removed only t/k records of each of k children, the
                proof would fail. The proof needs children with at least t records fewer than their parent.
                "fractional" removes a fraction of every record. One unit then affects many paths down the tree.
                Because ln p is concave, the unit's privacy loss is an average over the losses of single paths.

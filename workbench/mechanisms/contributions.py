@@ -81,7 +81,7 @@ def bound_field() -> Any:
         2**53,
         integer=True,
         unit="records",
-        doc="largest number M of records per user (public, and enforced by dropping records)",
+        doc="public limit M on the records per user (further records are dropped)",
     )
 
 
@@ -137,7 +137,9 @@ def consistent_counts_field() -> Any:
     counts of the item's edges. An edge is a pair of an item and a context.
     """
     return parameter(
-        False, choices=(False, True), doc="make each item's count the sum of its edges' counts"
+        False,
+        choices=(False, True),
+        doc="make each item's count the sum of the counts of its edges",
     )
 
 
@@ -150,7 +152,7 @@ def total_field() -> Any:
         0,
         strict=True,
         unit="records",
-        doc="number of records to which all counts are scaled (public or paid for)",
+        doc="total to which all counts are scaled (public, or from another release)",
     )
 
 
@@ -362,8 +364,10 @@ class SRA(SampledContributions):
     split: tuple[float, float] = split_field()
     consistent: bool = consistent_counts_field()
     total: float | None = total_field()
-    n: int | None = public_number_field("users, for the suggested l")
-    bound: int | None = public_number_field("M, records of a user, for the suggested l")
+    n: int | None = public_number_field("number of users (for the suggested l)")
+    bound: int | None = public_number_field(
+        "largest number M of records per user (for the suggested l)"
+    )
     popularity: float | tuple[float, ...] | None = popularity_field()
     memory: int = memory_field()
     title = "SRA"
@@ -427,8 +431,8 @@ class HPA(SampledContributions):
                and the counts of edges (pairs of an item and a context). The noisy popularity may be public,
                because the budget pays for its noise. So the choice of one user's records uses no exact data of
                other users.
-    Assumes    Users may have any number of records, because the mechanism uses at most `l` and `d` of them. If
-               you give a `score`, it must be public.
+    Assumes    Users may have any number of records, because the mechanism uses at most `d` of them for
+               popularity, and at most `l` for the counts. If you give a `score`, it must be public.
     Source     Fan & Jin, WWW 2015, section 4.2, Algorithm 2, Theorem 4. Section 7 suggests a mixture of random
                records and records of popular items as future work.
     Differs    You give `d` from public knowledge. The paper instead uses the smallest number of records of any
@@ -460,8 +464,10 @@ class HPA(SampledContributions):
     )
     consistent: bool = consistent_counts_field()
     total: float | None = total_field()
-    n: int | None = public_number_field("users, for the suggested l")
-    bound: int | None = public_number_field("M, records of a user, for the suggested l")
+    n: int | None = public_number_field("number of users (for the suggested l)")
+    bound: int | None = public_number_field(
+        "largest number M of records per user (for the suggested l)"
+    )
     popularity: float | tuple[float, ...] | None = popularity_field()
     memory: int = memory_field()
     title = "HPA"

@@ -287,8 +287,8 @@ class DirectSynthesis(Mechanism):
                attributes cost ε/(2·depth) per level. If a node is split by an attribute, the score of the
                attribute is the number of records in the largest part. Additional records never lower this
                score. Therefore, a choice with probabilities proportional to exp(ε·score) costs ε instead of 2ε.
-    Cost       The time for each of the `depth` levels is proportional to a number of children. All children of
-               nodes with more than one synthetic record are included, also empty children.
+    Cost       For each of the `depth` levels, count the children of all nodes with more than one synthetic
+               record. Empty children also count. The time is proportional to this number.
     """
 
     budget: DP = budget_field(

@@ -142,7 +142,7 @@ class DirichletSynthesis(Mechanism):
                you give it as `total`. If the table has another total, the mechanism raises an error, because
                α may be too small for a smaller table.
     Source     Machanavajjhala, Kifer, Abowd, Gehrke & Vilhuber, ICDE 2008. Cormode, Procopiuc, Srivastava &
-               Tran compare their mechanisms with this one (ICDT 2012, section 4.5).
+               Tran compare their mechanisms with this mechanism (ICDT 2012, section 4.5).
     Differs    All cells have the same α. We choose the smallest α for which a numerical computation proves that
                the privacy loss exceeds ε with probability at most δ. Machanavajjhala et al. instead use a
                formula, which holds only for ε > ln 2. The random draws use floating-point numbers, which the

@@ -66,7 +66,7 @@ class HierarchicalHistogram(Mechanism):
 
     Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. If the count of one cell
                changes by one, one node on each level of the tree changes by one. So each of the ℓ levels of the
-               tree gets ε/ℓ, or ρ/ℓ. The adjustment uses only noisy counts, so it costs no budget.
+               tree gets ε/ℓ, or ρ/ℓ. The adjustment uses only noisy counts, so the adjustment costs no budget.
     Assumes    No protected unit changes the counts by more than the table's bound allows. All cells of the
                domain (the public list of possible cells) fit in memory.
     Source     Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section 4, Theorems 3 and 4. The choice of the
@@ -475,9 +475,8 @@ class InfTDA(Mechanism):
     A trip has several attributes, for example a start and a destination. The mechanism goes down a public tree,
     from large regions to single places. Each level of the tree divides one attribute further, so the first
     levels divide each attribute into large regions. At each node, the mechanism adds noise to the counts of the
-    children. Then the mechanism replaces these noisy counts by integers >= 0 that add up to the count of the
-    node, and changes them as little as possible. If the count of a node is 0, the mechanism does not measure
-    the children of the node.
+    children. Then the mechanism replaces the noisy counts by the nearest integers >= 0 that add up to the count
+    of the node. If the count of a node is 0, the mechanism does not measure the children of the node.
 
     Guarantee  The release is ρ-zCDP if one unit is replaced by another. ρ is divided equally among the levels
                of the tree. Adding a unit changes the counts on a level by a certain amount in the l2 norm.

@@ -213,7 +213,7 @@ COUNTS = (9, 1, 4, 400, 7)
 
 
 def costs_its_budget(subject: Subject) -> None:
-    """Check that the receipts of a release, which record its privacy cost, add up to the budget and to no
+    """Check that the receipts of a release, which record the privacy cost, add up to the budget and to no
     more.
     """
     release = subject.release(subject.table([9, 1, 4]), seeded())
@@ -250,7 +250,7 @@ def fit_to_publish(subject: Subject) -> None:
 
 
 def estimate_is_public(subject: Subject) -> None:
-    """Check that the estimate in a release has the declared domain and finite values. It must have no
+    """Check that the estimate in a release has the declared domain and finite values. The estimate must have no
     bound, because only private data have a bound.
     """
     table = subject.table([9, 1, 4])
@@ -327,7 +327,9 @@ def recipes_are_their_queries(subject: Subject) -> None:
 
 
 def public_tables_are_refused(subject: Subject) -> None:
-    """Check that a mechanism raises an error for a public table, because it is only for private data."""
+    """Check that a mechanism raises an error for a public table, because mechanisms are only for private
+    data.
+    """
     table = subject.table([1], PUBLIC)
     try:
         subject.release(table)
@@ -620,7 +622,7 @@ class Outcome:
 
 def check_laws(cls: Any) -> Iterator[Outcome]:
     """Check whether a class of mechanisms obeys all laws, which are rules for every mechanism. Yield each
-    outcome as soon as it is known.
+    outcome as soon as the check of the law ends.
 
     Parameters
     ----------

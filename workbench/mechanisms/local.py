@@ -80,9 +80,9 @@ class Flipping(Mechanism):
 
     Guarantee  The mechanism writes a record as bits, one bit per value of each attribute. The bit of the true
                value is 1, and the other bits are 0. The mechanism flips each bit with the same probability. The
-               published bits of a record (a report) are ε-DP by themselves, which is called local privacy. The
-               reason is that two records differ in at most two bits per attribute. Each attribute with two or
-               more values gets the same share of ε.
+               published bits of a record (a report) are ε-DP by themselves, which is called local privacy. This
+               guarantee holds because two records differ in at most two bits per attribute. Each attribute with
+               two or more values gets the same share of ε.
     Assumes    Each unit has one record (a bound of l1 = 1). The number of records is published.
     Source     Mishra & Sandler, PODS 2006. Chen, Zhou & Bhowmick compare their mechanism with bit flipping
                (EDBT 2012, section 5.2).

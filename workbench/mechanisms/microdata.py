@@ -220,7 +220,7 @@ class AIM(Mechanism):
     initial: Marginals | NamedMarginals | None = parameter(
         None,
         check=lambda x: None if x is None else _check_sets(x),
-        doc="marginals that are measured before the first round (by default those of one attribute)",
+        doc="marginals measured before the first round (by default one marginal per attribute)",
     )
     rounds: int | None = parameter(
         None,

@@ -178,7 +178,7 @@ def gaussian_law(l2_squared: Fraction | float, budget: ZCDP) -> Law:
     Returns
     -------
     Law
-        Gaussian distribution with the rate ρ/`l2_squared`. Its variance is about l2_squared/(2ρ).
+        Gaussian distribution with the rate ρ/`l2_squared`. The variance is about l2_squared/(2ρ).
     """
     return Law(GAUSSIAN, float(Fraction(budget.rho) / Fraction(l2_squared)))
 

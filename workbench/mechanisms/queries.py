@@ -56,8 +56,8 @@ class LaplaceQueries(Mechanism):
     You give the queries as a workload. For example, the workload `Marginals(2)` asks for a table of counts for
     each pair of attributes. The classes of workloads are in `workbench.queries`.
 
-    If all answers are integers, `noise` determines the distribution of their noise. Other answers always get
-    Laplace noise.
+    If all answers are integers, the field `noise` determines the distribution of the noise. If not, the answers
+    always get Laplace noise.
 
     Guarantee  The release is ε-DP for each unit, for all answers together.
     Assumes    No protected unit changes the counts by more than the table's bound allows. Let l1 be the largest

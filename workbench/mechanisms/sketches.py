@@ -46,11 +46,11 @@ class CountSketch(Mechanism):
                sketch with their summaries (ICDT 2012, appendix C.6).
     Differs    The sensitivity is the largest total change of all buckets that one unit can cause. Our
                sensitivity is depth·l1. Cormode et al. use 2·depth, because they replace one record by another.
-               Our noise is geometric. Their noise is Laplace noise. Their Lemma 5 gives another variance of an
-               estimate than our formula. Our variance contains the sum of the squared counts, ‖M‖₂², and the
-               noise of all rows. By our formula, one row is always best for a sketch of a given size, so the
-               default of `depth` is 1. An estimate is the mean of a cell's buckets. With a budget in ρ, the
-               noise in this mean has the variance l1²/(2ρ) for every `depth`.
+               Our noise is geometric. Their noise is Laplace noise. Lemma 5 of Cormode et al. gives another
+               variance of an estimate than our formula. Our variance contains the sum of the squared counts,
+               ‖M‖₂², and the noise of all rows. By our formula, one row is always best for a sketch of a given
+               size, so the default of `depth` is 1. An estimate is the mean of a cell's buckets. With a budget
+               in ρ, the noise in this mean has the variance l1²/(2ρ) for every `depth`.
     Cost       Time is O(non-empty cells · depth + buckets), and memory is O(buckets). Neither time nor memory
                depends on the number of possible cells. An answer takes time O(cells that the query covers).
     """
@@ -183,7 +183,7 @@ class ALP(Mechanism):
         2**20,
         strict=True,
         unit="bits",
-        doc="number of released bits per level (bit that encodes a count)",
+        doc="number of released bits for each bit that encodes a count",
     )
     cite = "aumuller2021"
     title = "approximate Laplace projection"

@@ -101,12 +101,12 @@ class FPA(contributions.Contributions):
                of n coefficients by at most min(Δ₂, Δ₁·√(k/n)) in the l2 norm (the l2 sensitivity).
     Source     Rastogi & Nath, SIGMOD 2010. The private choice of k is that of EFPA, the algorithm of Acs,
                Castelluccia & Chen, ICDM 2012.
-    Differs    Our Fourier basis is real and orthonormal, so both the real and the imaginary parts get noise.
-               The published code of EFPA adds no noise to the phases of the coefficients, and so reveals them.
-               The sensitivity is the largest change of the coefficients that one user can cause. We computed
-               two upper bounds on the sensitivity, and use the smaller bound. The noise is a multiple of a
-               small public number, and has exactly the stated probabilities. The sensitivity includes the
-               rounding error of the transform.
+    Differs    Our Fourier basis is real and orthonormal, so both the real and the imaginary parts get noise. In
+               contrast, the published code of EFPA reveals the phases of the coefficients. The sensitivity is
+               the largest change of the coefficients that one user can cause. We computed two upper bounds on
+               the sensitivity, and use the smaller bound. The noise is a multiple of a small public number, and
+               has exactly the stated probabilities. The sensitivity includes the rounding error of the
+               transform.
     Cost       Time is O(edges · log edges), and memory is O(edges), where edges = items · contexts of the
                domain.
     """
@@ -344,9 +344,9 @@ class GS(contributions.Contributions):
     Source     Kellaris & Papadopoulos, PVLDB 6(5) 2013. The names of the variants in `grouping` are our own.
     Differs    We add geometric noise to the sums of the groups. Kellaris & Papadopoulos add noise to the means
                of the groups. One user changes all sums together by at most M, however large the groups are. So
-               the noise in the mean of a group with |G| counts has the scale M/(|G|·ε). The noise on means
-               needs a condition. One user changes all means together by at most M/w only if no group is smaller
-               than the width w.
+               the noise in the mean of a group with |G| counts has the scale M/(|G|·ε). Noise on the means
+               needs an additional condition, because M/w bounds the change of all means together only if no
+               group is smaller than the width w.
     Cost       Time is O(edges · log edges), and memory is O(edges), where edges = items · contexts of the
                domain.
     """

@@ -30,7 +30,7 @@ def nonempty_field() -> Any:
     """Return the field `nonempty`. The guarantee holds only for tables with at most this number of non-empty
     cells.
     """
-    doc = "public upper bound on the number of non-empty cells (a table with more is refused)"
+    doc = "public upper bound on the number of non-empty cells (an error is raised if there are more)"
     return parameter(low=1, high=2**53, integer=True, unit="cells", doc=doc)
 
 

@@ -45,7 +45,9 @@ def sides_field() -> Any:
     2, the filter compares θ with the absolute value |v|. If the field is 1, the filter compares θ with v.
     """
     return parameter(
-        2, choices=(1, 2), doc="keep only positive noisy counts (1), or also negative ones (2)"
+        2,
+        choices=(1, 2),
+        doc="keep only positive noisy counts (1), or also negative noisy counts (2)",
     )
 
 
@@ -62,7 +64,7 @@ def threshold_size_field(symbol: str) -> Any:
     """Return the field `size`. From this number, the mechanism computes its threshold, so that an empty table
     would release `size` cells on average. `symbol` is the threshold's symbol in the help text.
     """
-    doc = f"number of cells that an empty table would release on average, from which {symbol} follows"
+    doc = f"average number of released cells if the table is empty (determines {symbol})"
     return parameter(None, 1, integer=True, unit="cells", doc=doc)
 
 
