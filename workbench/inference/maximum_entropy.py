@@ -346,7 +346,7 @@ class MaximumEntropy:
     steps: int = parameter(3150, 1, integer=True, unit="steps")
     tolerance: float = parameter(0.1, 0, unit="nats", doc="duality gap at which the fit ends")
     consistent: bool = parameter(
-        True, choices=(False, True), doc="make complete noisy tables agree"
+        True, choices=(False, True), doc="adjust complete noisy tables so that they agree"
     )
     seed: int = parameter(0, 0, integer=True)
     cite: ClassVar[str] = "chen2012"

@@ -356,7 +356,8 @@ class GaussianBlock(NamedTuple):
 
 class PortionedGaussian:
     """Discrete Gaussian noise on a long vector that you pass in portions. Create one object for the whole
-    vector, and call it with each portion. The privacy cost is the same as if you passed the vector at once.
+    vector, and call this object with each portion. The privacy cost is the same as if you passed the vector at
+    once.
 
     Pass each value of the vector exactly once. The attribute `receipt` records the privacy cost of all portions
     together.

@@ -54,9 +54,9 @@ def exponential_mechanism(
     The probability of candidate i is proportional to exp(ε·score_i / (2·sensitivity)), where score_i is the
     score of candidate i.
 
-    The choices in all rows together cost ε. Suppose that an added unit (for example a person) never raises one
-    score of a row and lowers another score of this row. Then you may pass `monotone=True`. With this option,
-    the probability is proportional to the weight exp(ε·score_i / sensitivity), without the factor 2.
+    The choices in all rows together cost ε. Suppose that an added unit (for example a person) never changes two
+    scores of the same row in opposite directions. Then you may pass `monotone=True`. With this option, the
+    probability is proportional to the weight exp(ε·score_i / sensitivity), without the factor 2.
 
     With this option, the choices are still ε-differentially private. For example, consider a single row in
     which an added unit raises scores. The unit then multiplies each weight by a factor between 1 and e^ε. The
@@ -80,8 +80,7 @@ def exponential_mechanism(
     epsilon : number
         Privacy loss ε of all choices together.
     monotone : bool
-        Whether an added unit never raises one score of a row and lowers another score of this row. Default
-        False.
+        True if an added unit never changes two scores of the same row in opposite directions. Default False.
     grid : float, optional
         Step of the rounding: float scores are rounded to multiples of this step. The step must be a power of
         two and public. By default, the step is a thousandth of the sensitivity or less.
@@ -100,7 +99,7 @@ def exponential_mechanism(
     Returns
     -------
     int64[rows]
-        Number of the chosen candidate in each row.
+        Index of the chosen candidate in each row.
     Receipt
         Receipt that records the privacy cost of the choices.
 
