@@ -1,5 +1,5 @@
-"""The maximum entropy method exactly as Chen, Zhou & Bhowmick print it: a single Markov chain, which changes
-the weights of the model after each record that it draws.
+"""The maximum entropy method exactly as Chen, Zhou & Bhowmick print it. A single Markov chain changes the
+weights of the model after each record that the chain draws.
 
 Source     EDBT 2012, section 4.2. The docstring of the module `maximum_entropy` explains what we improved.
 """

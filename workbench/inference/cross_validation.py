@@ -1,23 +1,23 @@
-"""Cross-validation for `KernelPCA`. It chooses α, the trade-off between bias and variance, from the noisy
-answers themselves.
+"""Cross-validation for `KernelPCA`. The method chooses α, the trade-off between bias and variance, from the
+noisy answers themselves.
 
-Held-out answers: let r be the vector of all noisy answers, in units of their noise, and H the matrix that
-computes smoothed answers from r. Suppose that the answers in a part F (a fold) are held out, that is,
-predicted from the other answers. Their prediction errors are (I − H_FF)⁻¹(r − Hr)_F, and the diagonal of (I −
-H_FF)⁻¹ contains the variances of these errors. If each fold is a single answer, only the diagonal of H is
-needed. It is computed for all values of α by one matrix product.
+Held-out answers: let r be the vector of all noisy answers, in units of their noise. Let H be the matrix that
+computes smoothed answers from r. Suppose that we hold out the answers in a part F (a fold), and predict them
+from the other answers. The prediction errors are (I − H_FF)⁻¹(r − Hr)_F. The diagonal of (I − H_FF)⁻¹ contains
+the variances of these errors. If each fold is a single answer, only the diagonal of H is needed. One matrix
+product computes this diagonal for all values of α.
 Source     Cook & Weisberg, Residuals and Influence in Regression, 1982, for this formula.
 
 Choice of α:
 
-Source     Chen, Zhou & Bhowmick, EDBT 2012, Theorem 4: the mean of (a − a')² − σ² over held-out answers a,
-           where a' is the prediction from the other answers, is an unbiased estimate of the squared error.
-Differs    The paper uses a ternary search, which needs a unique minimum. We try a grid of values, and then
-           use golden-section search around the best one. If the total is known, it is used in every fold. The
-           smallest of many estimated errors is too optimistic. So we divide the answers into new folds, and
-           report the error that they give for the chosen α. Because folds are held out, both estimates are
-           for predictions from fewer past queries. By the formula above, one eigendecomposition is enough for
-           all folds, all values of α, and the final fit.
+Source     Chen, Zhou & Bhowmick, EDBT 2012, Theorem 4. Let a be a held-out answer, and a' the prediction from
+           the other answers. The mean of (a − a')² − σ² is an unbiased estimate of the squared error.
+Differs    The paper uses a ternary search, which needs a unique minimum. We try a grid of values, and then use
+           golden-section search around the best value. If the total is known, we use the total in every fold.
+           The smallest of many estimated errors is too optimistic. So we divide the answers into new folds, and
+           report the error that the new folds give for the chosen α. Because folds are held out, both estimates
+           are for predictions from fewer past queries. By the formula above, one eigendecomposition is enough
+           for all folds, all values of α, and the final fit.
 Cost       If the sets of attributes overlap little, one fit of `kernel_ridge` per α and fold. Otherwise, one
            eigendecomposition of the m past queries, and O(m³/folds) multiplications per α. For values of α
            above 10⁴/λ₁, one more eigendecomposition per fold is needed. Here λ₁ is the square root of the

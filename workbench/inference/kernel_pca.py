@@ -1,22 +1,22 @@
 """Kernel PCA (principal component analysis), which estimates answers to new linear queries from noisy answers
 to past queries.
 
-How answers are computed: the answer to a query q is a sum Σ_j c_j·⟨q, q_j⟩ over the past queries q_j, where
-c_j are weights and ⟨q, q_j⟩ are inner products. The inner product of two queries depends only on the
-attributes that both use. So all past queries on a set of attributes can be added up to one table first.
-Errors need the inner products of the new queries on a set T with all m past queries. This matrix is the
-product of two matrices, with r columns and r rows. Past queries are grouped by the attributes that they share
-with T. For each group, there is one column per combination of values of the shared attributes, or one per
-past query if the group has fewer queries. The r rows are computed once per set T. After a QR decomposition of
-these rows, an error is the length of a vector of r numbers. Cost: answers take time O(cells of the past sets
-and of the new queries). Errors for a set T with m_T past queries take O(m·r² + m·m_T·r), and O(r²) per new
-query. Memory is O(r·m).
+Computation of answers: the answer to a query q is a sum Σ_j c_j·⟨q, q_j⟩ over the past queries q_j. Here c_j
+are weights, and ⟨q, q_j⟩ are inner products. The inner product of two queries depends only on the attributes
+that both use. So all past queries on a set of attributes can be added up to one table first. Errors need the
+inner products of the new queries on a set T with all m past queries. The matrix of these products is the
+product of two matrices. The first matrix has r columns, and the second has r rows. To find r, we group past
+queries by the attributes that they share with T. Each group has one column per combination of values of the
+shared attributes. If the group has fewer queries than combinations, it has one column per past query instead.
+The r rows are computed once per set T. After a QR decomposition of these rows, an error is the length of a
+vector of r numbers. Cost: answers take time O(cells of the past sets and of the new queries). Errors for a set
+T with m_T past queries take O(m·r² + m·m_T·r), and O(r²) per new query. Memory is O(r·m).
 
-Kernel PCA: a query q is approximated by a linear combination q' of past queries with the best balance of bias
-and variance. The combination minimises α²·‖q − q'‖² + Var(q'), so this is ridge regression. The answer is
-k_qᵀ(K + Σ/α²)⁻¹a. Here a is the vector of past answers, and Σ is the covariance of their noise. K contains
-the inner products of past queries with each other, and k_q those of q with past queries. No array over the
-whole domain is needed.
+Kernel PCA: we approximate a query q by a linear combination q' of past queries, with the best balance of bias
+and variance. The combination minimises α²·‖q − q'‖² + Var(q'), so the method is ridge regression. The answer is
+k_qᵀ(K + Σ/α²)⁻¹a. Here a is the vector of past answers, and Σ is the covariance of their noise. K contains the
+inner products of past queries with each other. k_q contains the inner products of q with past queries. No array
+over the whole domain is needed.
 Source     Chen, Zhou & Bhowmick, EDBT 2012, section 3.
 Differs    We use ridge regression, which is equivalent to the paper's eigenqueries. We use a known total
            exactly, by a projection. The paper uses a virtual query with tiny variance, and the safe size of

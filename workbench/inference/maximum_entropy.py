@@ -1,5 +1,5 @@
-"""Maximum entropy: among the models that agree with noisy answers, it finds the one that is nearest to a
-prior distribution.
+"""Maximum entropy: a method that finds the model nearest to a prior distribution, among the models that agree
+with noisy answers.
 
 Fit with Markov chains: the model has one weight per query. If the model has many cells, Markov chains draw
 records from the model with the current weights. Averages of the chains' conditional distributions estimate
@@ -21,7 +21,7 @@ Differs    For few cells, we solve the dual problem exactly by L-BFGS-B. For man
            `MaximumEntropyAsPrinted`. A fit reports its distance from the best model in two ways. The first is
            the duality gap, which bounds the error of answers (`dual_problem` explains why). The second is
            `Model.lacks`, an estimate of the remaining divergence.
-Cost       In one step, every chain draws all of its attributes again. This takes a few µs per chain, whatever
+Cost       In one step, every chain draws all of its attributes again. A step takes a few µs per chain, whatever
            the size of the domain.
 """
 

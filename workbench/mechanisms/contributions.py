@@ -34,8 +34,8 @@ from workbench.value import Int, not_allowed, parameter, sealed, value
 
 
 def split_field() -> Any:
-    """Return the field `split`, two shares of the budget that add up to 1. The first pays for the counts of
-    items, the second for the counts of edges (pairs of an item and a context).
+    """Return the field `split`, two shares of the budget that add up to 1. The first share pays for the counts
+    of items. The second share pays for the counts of edges (pairs of an item and a context).
     """
 
     def wrong(split: Any) -> str | None:
@@ -50,8 +50,8 @@ def split_field() -> Any:
 
 
 def item_edge_budgets(total: float, split: tuple[float, float]) -> tuple[float, float]:
-    """Divide an ε (or ρ) into two parts. The first pays for the counts of items, the second for the counts of
-    edges (pairs of an item and a context). The sum of the two parts is at most `total`.
+    """Divide an ε (or ρ) into two parts. The first part pays for the counts of items. The second part pays for
+    the counts of edges (pairs of an item and a context). The sum of the two parts is at most `total`.
     """
     items, edges = split_epsilon(total, [Fraction(share) for share in split])
     return items, edges
@@ -87,7 +87,7 @@ def bound_field() -> Any:
 
 def sampling_factor_field() -> Any:
     """Return the field `l`, the largest number of records per user that the mechanism counts. The value is an
-    integer, or "suggested" if the mechanism shall compute this number from public facts.
+    integer, or "suggested" if the mechanism should compute this number from public numbers.
     """
 
     def wrong(factor: Any) -> str | None:
@@ -144,8 +144,8 @@ def consistent_counts_field() -> Any:
 
 
 def total_field() -> Any:
-    """Return the field `total`, a public number of records. All counts are multiplied by one factor so that
-    they add up to this number.
+    """Return the field `total`, a public number of records. The mechanism multiplies all counts by one factor
+    so that they add up to this number.
     """
     return parameter(
         None,

@@ -38,9 +38,9 @@ def tail_bounds(
 
     The lower bound is the sum of the first terms of the tail. For later terms, the ratio of consecutive terms
     is (m−z)(a+z) / ((z+1)(b+m−z−1)). If b >= 1, this ratio stays below r = max(1, (a+z)/(z+1)) ·
-    (m−z)/(b+m−z−1). The remaining terms therefore add up to at most r/(1−r) times the last term, which gives
-    the upper bound. If b < 1 or r >= 1, the upper bound is 1. For example, r >= 1 if the cut is below the
-    mode.
+    (m−z)/(b+m−z−1). The remaining terms therefore add up to at most r/(1−r) times the last term. The sum of
+    both parts is the upper bound. If b < 1 or r >= 1, the upper bound is 1. For example, r >= 1 if the cut is
+    below the mode.
     """
     z = np.minimum(np.floor(cut) + 1, m)
     last = np.exp(log_mass(z, m, a, b))

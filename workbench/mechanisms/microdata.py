@@ -1,5 +1,6 @@
-"""Mechanisms that fit a model to noisy marginals, which are tables of counts for some of the attributes. One
-draws synthetic records from a maximum entropy model. The other, AIM, chooses the marginals to measure.
+"""Mechanisms that fit a model to noisy marginals, which are tables of counts for some of the attributes. The
+first mechanism draws synthetic records from a maximum entropy model. The second mechanism, AIM, chooses the
+marginals that it measures.
 """
 
 import warnings

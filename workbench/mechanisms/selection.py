@@ -1,5 +1,5 @@
 """Mechanisms that release values that nobody has listed in advance, for example search words (partition
-selection). One chooses the values by random draws, the other by noisy weights.
+selection). The first mechanism chooses the values by random draws. The second mechanism uses noisy weights.
 """
 
 from fractions import Fraction

@@ -463,15 +463,16 @@ class GS(contributions.Contributions):
         epsilon: float,
         rng: np.random.Generator | None,
     ) -> tuple[Float[np.ndarray, " n"], GroupNoise, list[Receipt]]:
-        """Smooth the counts of one table: sort them, form groups, and add noise to the sum of every group.
+        """Smooth the counts of one table: sort the counts, form groups, and add noise to the sum of every
+        group.
 
-        Why this is ε-DP: the order is computed from noisy counts that are paid for, so it is public, and the
-        groups are fixed sets of counts. Each record is in one group. A user with t_G records in group G
-        changes the sums by Σ t_G <= M in total, whatever the sizes of the groups. So geometric noise with
-        decay ε/M on the sums is ε-DP. To divide by the public size |G| of a group costs nothing. The noise on
-        a mean has the scale M/(|G|·ε). This is the paper's M/(w·ε) if |G| = w. In the last group, which can
-        have w to 2w−1 counts, the noise is smaller. The sensitivity M is exact, because a user can have M
-        records in one group.
+        The result is ε-DP for the following reason. The order of the counts depends only on noisy counts, for
+        which the budget pays. So the groups are public. Each record is in one group. A user with t_G records in
+        group G changes the sums by Σ t_G <= M in total, whatever the sizes of the groups. So geometric noise
+        with decay ε/M on the sums is ε-DP. The division by the public size |G| of a group costs no budget. The
+        noise on a mean has the scale M/(|G|·ε). If |G| = w, this scale is the paper's M/(w·ε). In the last
+        group, which can have w to 2w−1 counts, the noise is smaller. The sensitivity M is exact, because a user
+        can have M records in one group.
         """
         n = len(counts)
         l1 = sensitivity(data)

@@ -7,10 +7,10 @@ value with this noise is ρ-zCDP with ρ = f(k), where
     f(k) = a·(k − 2α·(1 − α^k)/(1 − α²)) and α = exp(−a).
 
 The number f(k) is the Rényi divergence of order 1 between the two distributions of the noisy value. The bound
-also holds for every other order (see docs/accounting.md). If several values get independent noise, their ρ
-are added up. Suppose that a unit changes all values by at most `l1` in total and each value by at most
-`linf`. Because f is convex and f(0) = 0, the most expensive change is the following: as many values as
-possible change by `linf`, and one value by the remainder.
+also holds for every other order (see docs/accounting.md). If several values get independent noise, their ρ add
+up. Suppose that a unit changes all values by at most `l1` in total and each value by at most `linf`. Because f
+is convex and f(0) = 0, the following change is the most expensive. As many values as possible change by `linf`,
+and one value changes by the remainder.
 """
 
 from __future__ import annotations

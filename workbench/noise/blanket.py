@@ -1,8 +1,8 @@
 """Item blanket: release of a fixed number of cells, where random other cells hide which cells are not empty.
 
-The mechanism keeps a non-empty cell if its noisy count reaches a threshold. Then it adds randomly chosen
-other cells until the release has the fixed number of cells. A cell with a count of 1 rarely reaches the
-threshold. So if such a cell is in the release, it may as well have been chosen at random.
+The mechanism keeps a non-empty cell if its noisy count reaches a threshold. Then it adds randomly chosen other
+cells until the release has the fixed number of cells. A cell with a count of 1 rarely reaches the threshold. So
+if such a cell is in the release, the mechanism may as well have chosen the cell at random.
 
 Source  Our own mechanism, after the private item blanket of Kerschbaum, Lee & Wu, 2025.
 """

@@ -1,19 +1,18 @@
 """Release of the non-empty cells whose noisy count reaches a threshold. One part of the Gaussian noise is the
 same for all cells.
 
-There are at most k non-empty cells. Cell i gets the noise Z + Z_i: the draw Z is shared by all cells and has
-variance b, and each Z_i has variance a = √k·b. The covariance matrix of the noise is a·I + b·11ᵀ, where I is
-the identity and 1 the vector of ones.
+There are at most k non-empty cells. Cell i gets the noise Z + Z_i. All cells share the draw Z, which has
+variance b. Each Z_i has variance a = √k·b. The covariance matrix of the noise is a·I + b·11ᵀ, where I is the
+identity and 1 the vector of ones.
 
-Suppose that u <= k counts get noise, and that a unit changes s of them by m, all in the same direction. The
-squared Mahalanobis distance between the two tables is then m²·(s − b·s²/(a + b·u))/a, which is at most
-m²·(1/(4b) + k/(4a)) for every s. Smaller changes in one direction give smaller distances. If b = m²·(1 +
-√k)/(4μ²), the squared distance is at most μ². The noise then costs (ε, δ/2), for a μ that is computed from ε
-and δ.
+Suppose that u <= k counts get noise, and that a unit changes s of these counts by m, all in the same direction.
+The squared Mahalanobis distance between the two tables is then m²·(s − b·s²/(a + b·u))/a. For every s, this is
+at most m²·(1/(4b) + k/(4a)). Smaller changes in one direction give smaller distances. If b = m²·(1 + √k)/(4μ²),
+the squared distance is at most μ². The noise then costs (ε, δ/2), for a μ that is computed from ε and δ.
 
 The other δ/2 is for cells that are non-empty in only one of the two tables. The probability that the count of
 any of these cells reaches the threshold is at most δ/2. The computation treats the cells as independent. This
-is safe, because positive correlation makes it only more likely that no cell reaches the threshold.
+assumption is safe, because positive correlation only raises the probability that no cell reaches the threshold.
 
 All computations and draws use floating point, so receipts are marked as idealised.
 

@@ -1,17 +1,18 @@
 """Exact draws of noise from the discrete Gaussian distribution, and exact bounds on sums of its
 probabilities.
 
-Sums of Gaussian terms. For each sum, the code computes an interval that contains it, because the lower end is
-rounded down and the upper end up. For wide distributions, the code uses Poisson's summation formula.
+Sums of Gaussian terms. For each sum, the code computes an interval that contains the sum. The lower end of the
+interval is rounded down, and the upper end is rounded up. For wide distributions, the code uses Poisson's
+summation formula.
 
 Drawing. Up to a standard deviation of σ = 512, one table covers all likely values of both signs (see
-`laws.Inversion`). For a larger σ, the sampler divides the values x >= 0 into blocks of 2^s values. First it
-draws a block. If `left` is the first value of a block, the probability of the block is proportional to
-exp(−rate·left²). Then it draws a uniform value x in the block, and accepts x with probability exp(−rate·(x² −
-left²)). Otherwise it starts again, which happens about once in a thousand draws. Finally, a fair coin decides
-the sign. If the result is 0 with a negative sign, it is drawn again, so that 0 is not counted twice. Blocks
-beyond the table have a probability of about 2^-64. The sampler proposes such blocks from a geometric
-distribution.
+`laws.Inversion`). For a larger σ, the sampler divides the values x >= 0 into blocks of 2^s values. First, the
+sampler draws a block. If `left` is the first value of a block, the probability of the block is proportional to
+exp(−rate·left²). Then the sampler draws a uniform value x in the block, and accepts x with probability
+exp(−rate·(x² − left²)). If the sampler does not accept x, it starts again. This happens about once in a
+thousand draws. Finally, a fair coin decides the sign. If the result is 0 with a negative sign, the sampler
+draws again, so that 0 is not counted twice. Blocks beyond the table have a probability of about 2^-64. The
+sampler proposes such blocks from a geometric distribution.
 
 Source  Canonne, Kamath & Steinke, NeurIPS 2020, for the distribution and its privacy. The sampler is our own.
 """

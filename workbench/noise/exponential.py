@@ -1,10 +1,10 @@
 """Exponential mechanism, which chooses candidates by score, and synthetic records from a Dirichlet posterior.
 
-The interval [0, 1) is divided into one part per candidate. The length of a part is proportional to the weight
-of its candidate. A uniform random number then selects the candidate whose part contains the number. Usually,
-floating-point arithmetic finds this part. If the number is so close to the end of a part that rounding could
-matter, interval arithmetic with as many bits as necessary decides. So every candidate has exactly its
-probability, even if this probability is too small for a float.
+The code divides the interval [0, 1) into one part per candidate. The length of a part is proportional to the
+weight of the candidate. A uniform random number then selects the candidate whose part contains the number.
+Usually, floating-point arithmetic finds this part. If the number is so close to the end of a part that rounding
+could matter, the code uses interval arithmetic with as many bits as necessary. So every candidate is chosen
+with exactly the stated probability, even if this probability is too small for a float.
 
 Source  McSherry & Talwar, FOCS 2007, section 3. Inversion is a classical method. The computation of
         exp(−x) with directed rounding is our own.

@@ -2,28 +2,28 @@
 such a release.
 
 A unit, for example a person, changes at most C counts, each by at most m. Suppose that a of the changed cells
-are new, which means that they are empty in the smaller of two neighbouring tables. A cell is released if its
-noisy count is at least the threshold T. Let X be the noise, and q = (1 − Pr[X >= T − m])^a. Then the release
-from the larger table contains at least one new cell with probability 1 − q. The release from the smaller
-table never contains one. If no new cell is released, the two releases differ only in the noisy counts of k =
-C − a other cells. Let h_k(ε) be the δ at ε of Gaussian noise on k such counts. Then the total δ is the
-maximum, over all a, of 1 − q + q·h_k(ε − ln q) and h_k(ε + ln q). The worst unit changes every count by m,
-because the noise is log-concave, so a larger change is easier to recognise.
+are new. A new cell is empty in the smaller of two neighbouring tables. A cell is released if its noisy count is
+at least the threshold T. Let X be the noise, and q = (1 − Pr[X >= T − m])^a. Then the release from the larger
+table contains at least one new cell with probability 1 − q. The release from the smaller table never contains a
+new cell. If no new cell is released, the two releases differ only in the noisy counts of k = C − a other cells.
+Let h_k(ε) be the δ at ε of Gaussian noise on k such counts. Then the total δ is the maximum, over all a, of 1 −
+q + q·h_k(ε − ln q) and h_k(ε + ln q). The worst unit changes every count by m, because the noise is
+log-concave, so a larger change is easier to recognise.
 
-For k cells, only the sum S of their values helps to distinguish the two tables. The sum of k discrete
-Gaussians of rate r is almost a discrete Gaussian of rate r/k: the probabilities differ by factors between (1
-− η)/(1 + η) and its inverse. For a proof, write Pr[S = s] as exp(−r·s²/k) times the sum of exp(−r·|y|²) over
-a coset of the lattice of integer vectors that add up to 0. By Poisson's formula, the relative difference
-between cosets is at most η <= Σ exp(−2π²σ²|w|²), where the sum runs over the vectors w of the dual lattice
-other than 0. Each w is the projection of an integer vector z, which can be chosen so that its median is 0.
-Then |w|² >= |z|²/2, because a median is at most one standard deviation from the mean. It follows that 1 + η
-<= (Σ exp(−π²σ²n²))^k, where the sum runs over all integers n.
+For k cells, only the sum S of their values helps to distinguish the two tables. The sum of k discrete Gaussians
+of rate r is almost a discrete Gaussian of rate r/k. The probabilities differ by factors between (1 − η)/(1 + η)
+and (1 + η)/(1 − η). For a proof, write Pr[S = s] as exp(−r·s²/k) times the sum of exp(−r·|y|²) over a coset of
+the lattice of integer vectors that add up to 0. By Poisson's formula, the relative difference between cosets is
+at most η <= Σ exp(−2π²σ²|w|²), where the sum runs over the vectors w of the dual lattice other than 0. Each w
+is the projection of an integer vector z, which can be chosen so that its median is 0. Then |w|² >= |z|²/2,
+because a median is at most one standard deviation from the mean. It follows that 1 + η <= (Σ exp(−π²σ²n²))^k,
+where the sum runs over all integers n.
 
-The code computes δ in floating point and rounds it up. For narrow noise, sums are added up value by value,
-with a relative error below 10⁻¹¹. For wide noise, sums are computed by the Euler–Maclaurin formula with three
-corrections. Its error is at most 2ζ(6)/(2π)⁶ times the integral of the absolute sixth derivative of the
-density. If the noise has the standard deviation s and the sum begins at u standard deviations, the relative
-error is at most 3.4·10⁻⁵·((u² + 7)/s²)³.
+The code computes δ in floating point and rounds it up. For narrow noise, the code adds up all values of a sum,
+with a relative error below 10⁻¹¹. For wide noise, the code uses the Euler–Maclaurin formula with three
+corrections. The error of this formula is at most 2ζ(6)/(2π)⁶ times the integral of the absolute sixth
+derivative of the density. If the noise has the standard deviation s and the sum begins at u standard
+deviations, the relative error is at most 3.4·10⁻⁵·((u² + 7)/s²)³.
 
 Source  Wilkins, Kifer, Zhang & Karrer, 2024, for continuous noise and m = 1. The proof of the discrete case
         is our own.

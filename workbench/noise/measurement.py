@@ -1,12 +1,12 @@
 """Noise on all cells of a table, drawn by several threads or processes, and summaries that release only some
 of the noisy cells.
 
-Priority sampling. Each noisy cell gets a random priority, and the `size` cells with the largest priorities
-are released. The next largest priority is called τ_s. The cells are divided into parts that are drawn
+Priority sampling. Each noisy cell gets a random priority, and the `size` cells with the largest priorities are
+released. The next largest priority is called τ_s. The code divides the cells into parts, which it draws
 separately. All parts use the same guess of τ_s, and each part lists its cells whose priority is above this
-guess. The guess is lowered until the lists contain enough cells. The guess determines how long the lists are,
-but does not affect the release. Finally, the listed priorities are compared as exact real numbers, and the
-cells to release are chosen.
+guess. The code lowers the guess until the lists contain enough cells. The guess determines how long the lists
+are, but does not affect the release. Finally, the code compares the listed priorities as exact real numbers,
+and chooses the cells to release.
 
 Empty cells. Most empty cells are not released, and their noise is never drawn. The released cells have the
 same distribution as if noise were added to every cell and then some of the noisy cells were selected.

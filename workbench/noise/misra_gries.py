@@ -1,22 +1,23 @@
-"""Private Misra–Gries sketch: a summary that counts frequent keys with a few counters. The counters get
-noise, and only those that reach a threshold are released.
+"""Private Misra–Gries sketch: a summary that counts frequent keys with a few counters. The mechanism adds noise
+to the counters, and releases only the counters that reach a threshold.
 
 The sketch reads a stream of elements, each of which has a key. Suppose that one element is removed from the
-stream. Then either one counter of the sketch decreases by one, or every counter increases by one. A key
-without a counter is treated as a counter of 0. Up to two keys can have a counter in only one of the two
-sketches, and these counters are at most 1. The mechanism adds one draw of noise that all counters share,
-which hides an increase of all counters. It also adds a separate draw to each counter, which hides a decrease
-of one counter. The two releases can also differ because one of up to four keys with a counter of 0 reaches
-the threshold τ. For two independent draws G₁ and G₂ of geometric noise with decay ε, this costs δ =
+stream. Then either one counter of the sketch decreases by one, or every counter increases by one. The proof
+treats a key without a counter as a counter of 0. Up to two keys can have a counter in only one of the two
+sketches, and these counters are at most 1. The mechanism adds one draw of noise that all counters share, which
+hides an increase of all counters. The mechanism also adds a separate draw to each counter, which hides a
+decrease of one counter. The two releases can also differ because one of up to four keys with a counter of 0
+reaches the threshold τ. For two independent draws G₁ and G₂ of geometric noise with decay ε, this costs δ =
 4·e^ε·Pr[G₁ + G₂ >= τ], where Pr[G₁ + G₂ >= t] is
 
     α^t/(1+α)²·((t+1)·(1−α) + α + 2α²/(1+α)), α = e^−ε, t >= 0.
 
-If a unit has l elements, the proof removes them one by one, with ε/l for each. The δ of the j-th removal is
-multiplied by e^((j−1)·ε/l).
+If a unit has l elements, the proof removes these elements one by one, with ε/l for each removal. The δ of the
+j-th removal is multiplied by e^((j−1)·ε/l).
 
-Source  Lebeda & Tětek, PODS 2023. The formula for the δ of geometric noise is our own. Their lemma says how
-        the two sketches can differ, and tests/mechanisms/test_sparse.py checks this by enumeration.
+Source  Lebeda & Tětek, PODS 2023. The formula for the δ of geometric noise is our own. A lemma of Lebeda &
+        Tětek states how the two sketches can differ. The file tests/mechanisms/test_sparse.py checks this lemma
+        by enumeration.
 """
 
 from __future__ import annotations

@@ -2,16 +2,15 @@
 and the noise on each part.
 
 The cells of a table are divided into parts, for example one part per thread or per file. The random draws for
-different cells are independent, and their distribution does not depend on the part. So the joint result of
-all parts has the same distribution as if everything were drawn in a single part. This is true for every
-division of the cells, even if the division depends on private data. All parts together are one measurement.
-Cells whose noise has the same distribution form a block, and each block has one receipt, which records the
-privacy cost.
+different cells are independent, and their distribution does not depend on the part. So the joint result of all
+parts has the same distribution as a draw in a single part. This holds for every division of the cells, even if
+the division depends on private data. All parts together are one measurement. Cells whose noise has the same
+distribution form a block. Each block has one receipt, which records the privacy cost.
 
-The secret key of a part determines all of its draws. So if a part is drawn twice, for example because a task
-failed and was repeated, its noise is the same. Never draw the same part for two tables. Anyone with a part
-and its results can compute the data. So parts stay on the machines that have the data, and are never written
-to files.
+The secret key of a part determines all draws in this part. So if a part is drawn twice, for example because a
+task failed and was repeated, the noise is the same. Never draw the same part for two tables. Anyone with a part
+and its results can compute the data. So parts stay on the machines that have the data, and are never written to
+files.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """Release of counts whose noisy value reaches a threshold: stability histograms and noisy comparisons.
 
-A stability histogram releases only non-empty cells, so a released cell reveals that somebody is in it.
-Suppose that k cells are empty without one person, and that this person adds the counts c_1 to c_k to them.
-The noise X is added to each count, and a cell is released if its noisy count is at least the threshold T. So
-a cell with the count c is released with probability q(c) = Pr[c + X >= T]. At least one of the k cells is
-released with probability 1 − Π (1 − q(c_j)). The threshold is the smallest integer T for which this
-probability is at most δ, whatever counts the bound allows the person to add.
+A stability histogram releases only non-empty cells, so a released cell reveals that somebody is in this cell.
+Suppose that k cells are empty without one person, and that this person adds the counts c_1 to c_k to these
+cells. The mechanism adds the noise X to each count, and releases a cell if its noisy count is at least the
+threshold T. So the mechanism releases a cell with the count c with probability q(c) = Pr[c + X >= T]. The
+probability that it releases at least one of the k cells is 1 − Π (1 − q(c_j)). The threshold is the smallest
+integer T for which this probability is at most δ, whatever counts the bound allows the person to add.
 
 Source  Korolova, Kenthapadi, Mishra & Ntoulas, WWW 2009; Bun, Nissim & Stemmer, ITCS 2016.
-Differs We use geometric or Gaussian noise. We compute the probability exactly and do not use a bound on it.
-        We take the maximum over all counts that the bound allows one unit to add to empty cells.
+Differs We use geometric or Gaussian noise. We compute the probability exactly, instead of a bound on it. We
+        take the maximum over all counts that the bound allows one unit to add to empty cells.
 """
 
 from __future__ import annotations
