@@ -332,16 +332,23 @@ class MaximumEntropy:
     all attributes of its record again. The fit consists of stages, and later stages have more steps. After a
     stage, the fit estimates the duality gap, which bounds the distance from the best model.
 
-    The fit ends as soon as the gap is at most `tolerance`. The fit also ends after `steps` steps, or after a
-    stage that was expected to improve the fit by less than a quarter of `tolerance`. If the gap is then larger
-    than `tolerance`, the fit gives the warning `NotConverged`. If `tolerance` is 0, the fit takes all steps and
-    gives no warning.
+    The fit ends as soon as the gap is at most `tolerance`. It also ends after `steps` steps, or if the last
+    stage had an expected improvement below a quarter of `tolerance`. If the gap is larger than `tolerance` at
+    the end, the fit gives the warning `NotConverged`. If `tolerance` is 0, the fit takes all steps and gives no
+    warning.
     """
 
     alpha: float = likelihood_weight()
     total: float = total_field()
     prior: tuple[Any, ...] | None = prior_field()
-    limit: int = parameter(2**16, 0, 2**24, integer=True, unit="cells", doc="largest exact fit")
+    limit: int = parameter(
+        2**16,
+        0,
+        2**24,
+        integer=True,
+        unit="cells",
+        doc="largest number of cells for an exact fit",
+    )
     chains: int = parameter(2048, 64, 2**22, integer=True, unit="chains")
     steps: int = parameter(3150, 1, integer=True, unit="steps")
     tolerance: float = parameter(0.1, 0, unit="nats", doc="duality gap at which the fit ends")

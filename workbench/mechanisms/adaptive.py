@@ -304,7 +304,7 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
 
     Guarantee  The release is ε-DP for each unit. The share 1 − `measure` of ε pays for the decisions to split.
                Each of the `depth` levels gets the same part of this share. The nodes of one level have no
-               records in common, so all decisions on this level together cost no more than a single decision
+               records in common. So all decisions on this level together cost no more than a single decision
                (parallel composition). The share `measure` of ε pays for the counts of the leaves.
     Assumes    One unit has no more records than the bound of the data allows. You choose `threshold` and
                `depth` without looking at the data.
@@ -654,9 +654,9 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
 
     def worst_case_loss(self, l1: float = 1) -> float:
         """Return the largest privacy loss of one unit if the mechanism releases only the tree, without the
-        counts of the leaves. To compute the privacy loss, divide the probability of the tree with the unit by
-        the probability without the unit, and take the logarithm. The result is at most 2ε_s, where ε_s is the ε
-        of one decision to split.
+        counts of the leaves. Consider the probability of the tree with the unit, and the probability without
+        the unit. The privacy loss is the logarithm of the ratio of these probabilities. The result is at most
+        2ε_s, where ε_s is the ε of one decision to split.
         """
         epsilon = self._decision_epsilon() / l1
         discount = self.effective_discount(l1)

@@ -134,10 +134,10 @@ class DirichletSynthesis(Mechanism):
 
     Guarantee  The release is (ε, δ)-DP if one record is replaced by another, in a table of exactly `total`
                records. By default, the release satisfies an even stronger, probabilistic definition of privacy:
-               with probability at least 1 − δ, the privacy loss is at most ε. The privacy loss of a release is
-               the logarithm of a ratio, the release's probability for one table divided by the probability for
-               the other table. If α >= records/(e^ε − 1), the guarantee is ε-DP with δ = 0. If the budget has δ
-               = 0, the mechanism chooses such an α.
+               with probability at least 1 − δ, the privacy loss is at most ε. Consider the probability of the
+               release for each of the two tables. The privacy loss is the logarithm of the ratio of these
+               probabilities. If α >= records/(e^ε − 1), the guarantee is ε-DP with δ = 0. If the budget has δ =
+               0, the mechanism chooses such an α.
     Assumes    Each unit has one record (a bound of l1 = 1). The number of records in the table is public, and
                you give it as `total`. If the table has another total, the mechanism raises an error, because
                α may be too small for a smaller table.

@@ -78,8 +78,8 @@ class HierarchicalHistogram(Mechanism):
                = "leaves", we add up the leaves in the range. Because negative leaves were set to 0, leaves are
                too high on average, by about half the size of the noise. `inference.NonnegativeLeastSquares`
                gives smaller errors than both choices of `ranges`. If the domain size is not a power of the
-               branching factor, some nodes have fewer children, and we add no cells to fill the tree. The
-               result is not rounded to integers (see `inference.round_to_counts`). The noise is the same as in
+               branching factor, some nodes have fewer children. We add no cells to fill the tree. The result is
+               not rounded to integers (see `inference.round_to_counts`). The noise is the same as in
                LaplaceHistogram.
     Cost       Time and memory are O(number of possible cells).
     """
@@ -491,11 +491,11 @@ class InfTDA(Mechanism):
                never lowers a count. The labels of places are public. If you give `total`, this number is
                public.
     Source     Boninsegna & Silvestri, 2025, who call the mechanism InfTDA.
-    Differs    We computed the sensitivity (the largest change of a level if one unit is replaced) ourselves,
-               because the published sensitivity is too small (see docs/errata.md). If all trips of a unit are
-               different, replacing the unit changes the last level by only √(2m). This level then gets less
-               noise. If several ways to change the noisy counts to integers are equally good, we lower the
-               smallest noisy counts first.
+    Differs    The sensitivity is the largest change of a level if one unit is replaced. We computed the
+               sensitivity ourselves, because the published number is too small (see docs/errata.md). If all
+               trips of a unit are different, replacing the unit changes the last level by only √(2m). This
+               level then gets less noise. If several ways to change the noisy counts to integers are equally
+               good, we lower the smallest noisy counts first.
     Cost       Time is O(non-empty cells · levels + children of nodes with a count above 0). Memory is
                O(non-empty cells + released cells + values of an attribute). Neither time nor memory depends
                on the number of possible cells.

@@ -129,8 +129,8 @@ class Subject:
 
 
 def stated_total(mechanism: Any, table: Any) -> Any:
-    """Return a copy of the mechanism that can be run on a table. If the mechanism needs the public number of
-    records in the field `total`, the copy has the table's number of records in this field.
+    """Return a copy of the mechanism that can be run on a table. If the mechanism has a field `total` for the
+    public number of records, the copy has the table's number of records in this field.
     """
     if getattr(mechanism, "relation", ADD_REMOVE) != REPLACE or mechanism.total is None:
         return mechanism

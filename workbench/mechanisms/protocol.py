@@ -391,8 +391,8 @@ def memory_field() -> Any:
 
 
 def transform_field() -> Any:
-    """Return the field `transform` for a mechanism's class that can add noise to a transform of the table,
-    for example to wavelet coefficients.
+    """Return the field `transform` for a mechanism's class. Such a mechanism can add noise to a transform of
+    the table, for example to wavelet coefficients.
     """
     return parameter(
         None,

@@ -345,8 +345,8 @@ class GS(contributions.Contributions):
     Differs    We add geometric noise to the sums of the groups. Kellaris & Papadopoulos add noise to the means
                of the groups. One user changes all sums together by at most M, however large the groups are. So
                the noise in the mean of a group with |G| counts has the scale M/(|G|·ε). Noise on the means
-               needs an additional condition, because M/w bounds the change of all means together only if no
-               group is smaller than the width w.
+               needs an additional condition: no group may be smaller than the width w. Only then does one user
+               change all means together by at most M/w.
     Cost       Time is O(edges · log edges), and memory is O(edges), where edges = items · contexts of the
                domain.
     """

@@ -59,9 +59,9 @@ class ItemBlanket(Mechanism):
                the mechanism raises an error. Because others can notice this error, do not compute `nonempty`
                from the table.
     Source     This is our own mechanism, after the private item blanket of Kerschbaum, Lee & Wu, 2025.
-    Differs    Our rules for the number of cells, the threshold, the division of ε and the draw of cells differ
-               from the rules of Kerschbaum, Lee & Wu. We proved the guarantee of our version (see
-               docs/proofs.toml). We also checked the guarantee on small tables by enumerating all outcomes.
+    Differs    Kerschbaum, Lee & Wu have other rules for the number of cells, the threshold, the division of ε
+               and the draw of cells. We proved the guarantee of our version (see docs/proofs.toml). We also
+               checked the guarantee on small tables by enumerating all outcomes.
     Cost       Time and memory are O(non-empty cells + released cells). Neither depends on the number of
                possible cells.
     """

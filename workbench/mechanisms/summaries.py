@@ -253,8 +253,8 @@ class HighPassFilter(SparseSummary):
 
     def threshold(self, domain: Domain, l1: Bound | float) -> float:
         """Return the threshold θ in counts. If you gave `theta`, the threshold is `theta`. If you gave `size`,
-        the threshold is the smallest integer >= 1 for which a release of an empty table contains at most `size`
-        cells on average.
+        the threshold is an integer >= 1. It is the smallest threshold with which a release of an empty table
+        contains at most `size` cells on average.
 
         If all m cells get noise of the same scale, the function solves sides·m·α^θ/(1+α) = size for θ, where
         α = exp(−ε/l1). If nodes of a transform get noise of different scales, the function searches for θ by

@@ -117,7 +117,7 @@ class PortionedGeometric:
     Raises
     ------
     ValueError
-        If ε or l1 is infinite, zero or negative, or if ε/l1 is below 2⁻³⁶.
+        If ε or l1 is not a finite number > 0, or if ε/l1 is below 2⁻³⁶.
     """
 
     def __init__(
@@ -185,7 +185,7 @@ def geometric(
     Raises
     ------
     ValueError
-        If a value is not an integer, if ε or l1 is infinite, zero or negative, or if ε/l1 is below 2⁻³⁶.
+        If a value is not an integer, if ε or l1 is not a finite number > 0, or if ε/l1 is below 2⁻³⁶.
     """
     add_to = PortionedGeometric(l1=l1, epsilon=epsilon, linf=linf, rng=rng)
     return add_to(values), add_to.receipt
@@ -240,7 +240,7 @@ def laplace(
     Raises
     ------
     ValueError
-        If `grid` is not a power of two, if ε or l1 is infinite, zero or negative, or if ε/l1 is too small for
+        If `grid` is not a power of two, if ε or l1 is not a finite number > 0, or if ε/l1 is too small for
         64-bit numbers.
     """
     check_grid(grid)
@@ -301,8 +301,8 @@ def add_noise(
     Raises
     ------
     ValueError
-        If the values are not integers although `law` is "geometric", if ε or l1 is infinite, zero or
-        negative, or if ε/l1 is below 2⁻³⁶.
+        If the values are not integers although `law` is "geometric", if ε or l1 is not a finite number > 0, or
+        if ε/l1 is below 2⁻³⁶.
     """
     if law == "geometric":
         noisy, receipt = geometric(values, l1=l1, epsilon=epsilon, linf=linf, rng=rng)
@@ -333,7 +333,7 @@ def variance(l1: float | Fraction, epsilon: float, law: str) -> float:
     Raises
     ------
     ValueError
-        If ε or l1 is infinite, zero or negative, or if ε/l1 is below 2⁻³⁶.
+        If ε or l1 is not a finite number > 0, or if ε/l1 is below 2⁻³⁶.
     """
     grid = 1.0 if law == "geometric" else _laplace_grid(l1, epsilon)
     ratio = decay(Fraction(l1) / Fraction(grid), epsilon)

@@ -34,7 +34,7 @@ def decay(l1: float | Fraction, epsilon: float) -> Fraction:
     Raises
     ------
     ValueError
-        If an argument is infinite, zero or negative, or if the ratio is below 2^-36. With a smaller ratio, the
+        If an argument is not a finite number > 0, or if the ratio is below 2^-36. With a smaller ratio, the
         noise would not fit into 64-bit counts.
     """
     epsilon_ = positive("epsilon", epsilon)

@@ -109,8 +109,7 @@ def item_blanket(
     Raises
     ------
     ValueError
-        If ε or l1 is infinite, zero or negative, if ε/l1 is below 2⁻³⁶, or if `size` cells do not fit into
-        memory.
+        If ε or l1 is not a finite number > 0, if ε/l1 is below 2⁻³⁶, or if `size` cells do not fit into memory.
     """
     check_counts(counts)
     check_size(cells, size)

@@ -380,7 +380,7 @@ class PortionedGaussian:
     Raises
     ------
     ValueError
-        If an argument is infinite, zero or negative, or if the noise would be too wide for 64-bit counts.
+        If an argument is not a finite number > 0, or if the noise would be too wide for 64-bit counts.
     """
 
     def __init__(
@@ -443,8 +443,8 @@ def gaussian(
     Raises
     ------
     ValueError
-        If a value is not an integer, if another argument is infinite, zero or negative, or if the noise would
-        be too wide for 64-bit counts.
+        If a value is not an integer, if another argument is not a finite number > 0, or if the noise would be
+        too wide for 64-bit counts.
     """
     add_to = PortionedGaussian(l2_squared=l2_squared, rho=rho, rng=rng)
     return add_to(values), add_to.receipt
@@ -491,8 +491,8 @@ def gaussian_on_grid(
     Raises
     ------
     ValueError
-        If the step is not a power of two, if another argument is infinite, zero or negative, or if the noise
-        would be too wide for 64-bit counts.
+        If the step is not a power of two, if another argument is not a finite number > 0, or if the noise would
+        be too wide for 64-bit counts.
     """
     check_grid(grid)
     steps = grid_steps(np.asarray(values), grid)

@@ -309,10 +309,10 @@ def dirichlet_multinomial(
     the count of the cell. Then the function draws `records` records with these probabilities.
 
     To save time, the function first draws the total number of records in empty cells. If this number is small,
-    the function assigns these records to empty cells one by one, as in a Pólya urn (Blackwell & MacQueen,
-    Annals of Statistics 1973). The draws use floating point. Therefore, the receipt, which records the privacy
-    cost, is marked as `idealised`. The guarantee is for one record that is replaced by another, and not for an
-    added or removed record.
+    the function assigns these records to empty cells one by one. This method is a Pólya urn (Blackwell &
+    MacQueen, Annals of Statistics 1973). The draws use floating point. Therefore, the receipt, which records
+    the privacy cost, is marked as `idealised`. The guarantee is for one record that is replaced by another, and
+    not for an added or removed record.
 
     Parameters
     ----------

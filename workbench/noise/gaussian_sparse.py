@@ -184,8 +184,8 @@ def sparse_noise(bound: Bound, epsilon: float, delta: float) -> SparseNoise:
     Raises
     ------
     ValueError
-        If ε is 2⁻³⁶ or less, if δ is outside the range from 10⁻²⁰⁰ to 1, or if one unit can change more than
-        a million cells.
+        If ε is not above 2⁻³⁶, if δ is not between 10⁻²⁰⁰ and 1, or if one unit can change more than a million
+        cells.
     """
     if not (2.0**-36 < epsilon < inf and _LEAST < delta < 1):
         raise ValueError(
@@ -262,8 +262,8 @@ def gaussian_sparse_histogram(
     Raises
     ------
     ValueError
-        If ε is 2⁻³⁶ or less, if δ is outside the range from 10⁻²⁰⁰ to 1, or if one unit can change more than
-        a million cells.
+        If ε is not above 2⁻³⁶, if δ is not between 10⁻²⁰⁰ and 1, or if one unit can change more than a million
+        cells.
     """
     made = sparse_noise(bound, float(epsilon), float(delta))
     cells, moved = moves(bound)

@@ -154,7 +154,7 @@ def misra_gries(
     Raises
     ------
     ValueError
-        If ε or l1 is infinite, zero or negative, or if ε/l1 is below 2⁻³⁶.
+        If ε or l1 is not a finite number > 0, or if ε/l1 is below 2⁻³⁶.
     """
     check_counts(counts)
     threshold, spent = misra_gries_threshold(l1, float(epsilon), float(delta), rule)

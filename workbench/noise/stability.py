@@ -129,7 +129,7 @@ def noisy_threshold(
     Raises
     ------
     ValueError
-        If ε or l1 is infinite, zero or negative, or if ε/l1 is below 2⁻³⁶.
+        If ε or l1 is not a finite number > 0, or if ε/l1 is below 2⁻³⁶.
     """
     source = Source.of(rng)
     rho = None
@@ -358,14 +358,13 @@ def stability_threshold(
     int
         Threshold, in counts.
     float
-        For the worst unit, the probability that any cell with records of only this unit is released, rounded
-        up to a float.
+        Probability that any cell with records of only one unit is released, for the worst unit. The number is
+        rounded up to a float.
 
     Raises
     ------
     ValueError
-        If δ is outside the range from 0 to 1, if you give both or neither of `epsilon` and `rho`, or if one
-        of these is outside its range.
+        If δ, ε or ρ is outside its range, or if you give both or neither of `epsilon` and `rho`.
     """
     if not 0 < delta < 1:
         raise ValueError(f"delta = {delta!r} is not allowed: need 0 < delta < 1")

@@ -41,9 +41,10 @@ class Receipt:
     single record change ("local").
 
     The field `part` is for measurements of disjoint groups of people. The field is a pair of two names. The
-    first name is that of the division into groups. The second name is that of the measured group. Because each
-    person is in only one group, the measurements of all groups together cost only as much as the measurements
-    of the most expensive group. This rule is used only for guarantees about added or removed units.
+    first name is that of the division into groups. The second name is that of the measured group. Each person
+    is in only one group. Therefore, the measurements of all groups together cost only as much as the
+    measurements of the most expensive group. This rule is used only for guarantees about added or removed
+    units.
 
     The field `simulated` marks noise that was drawn from a seed, so that anyone with the seed can compute the
     noise again. The field `idealised` marks noise that was drawn in floating point, for which the proof of
@@ -112,7 +113,7 @@ def compose(receipts: Iterable[Receipt]) -> DP | ZCDP:
     Raises
     ------
     ValueError
-        If the receipts protect against different changes of the data (see their field `relation`), or if their
+        If the receipts protect against different changes of the data (see the field `relation`), or if their
         sum in ρ is infinite.
 
     >>> compose([Receipt("a", DP(0.5)), Receipt("b", DP(0.25))])
@@ -152,8 +153,8 @@ def exact_cost(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
     Raises
     ------
     ValueError
-        If the receipts protect against different changes of the data (see their field `relation`), if one of
-        the costs is ε = ∞, or if one of the costs is in ρ.
+        If the receipts protect against different changes of the data (see the field `relation`), or if one of
+        the costs is ε = ∞ or in ρ.
     """
     prices = _prices(receipts)
     epsilons = [price.epsilon for price in prices if price.epsilon is not None]
@@ -182,7 +183,7 @@ def exact_rho(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
     Raises
     ------
     ValueError
-        If the receipts protect against different changes of the data (see their field `relation`), or if one of
+        If the receipts protect against different changes of the data (see the field `relation`), or if one of
         the costs is ε = ∞.
     """
     return _summed(_prices(receipts))
