@@ -322,7 +322,7 @@ def cross_validated_errors(
     fit: Callable[[NoisyAnswers], Sequence[Any]],
     folds: int = 5,
 ) -> Float[np.ndarray, " estimates"]:
-    """Estimate by cross-validation which squared error each of several values of α gives. α is a parameter of
+    """Estimate the squared error for each of several values of α, by cross-validation. α is a parameter of
     `KernelPCA` and `MaximumEntropy`. You can then use the value with the smallest estimated error. The estimate
     is due to Chen, Zhou & Bhowmick (EDBT 2012, Theorem 4).
 

@@ -94,7 +94,8 @@ class ChosenContributions(Mechanism):
     Differs    To score a candidate, we estimate the error that a release with this candidate would have on the
                data. The score is the negative of this estimate. Fan & Jin compute the error from a model of the
                users, without the data.
-    Cost       Time is one pass over the numbers of records per user, plus the time that `mechanism` takes.
+    Cost       Time is that of one pass over the numbers of records per user, plus the time that `mechanism`
+               takes.
 
     Let cᵢ be the true count of item i, and c̃ᵢ the noisy count. The total error of the item counts is Σ|c̃ᵢ −
     cᵢ|. The score of a candidate l is the negative of an estimate of this error. On average, the error is at
@@ -266,7 +267,8 @@ class ChosenThreshold(Mechanism):
     Source     The exponential mechanism is due to McSherry & Talwar, FOCS 2007, section 3. We defined the
                score.
     Differs    nothing.
-    Cost       Time is one pass over the counts for each candidate, plus the time that `mechanism` takes.
+    Cost       Time is that of one pass over the counts for each candidate, plus the time that `mechanism`
+               takes.
 
     Let cᵢ be the true count of cell i. The total error of all cells is Σ|released count − cᵢ|. The score of a
     candidate θ is the negative of an estimate of this error:

@@ -488,8 +488,8 @@ class InfTDA(Mechanism):
                change the total. The replacement of noisy counts by integers uses only noisy counts, so it costs
                no budget.
     Assumes    No protected unit changes the counts by more than the table's bound allows, and adding a unit
-               never lowers a count. The labels of places are public. If you give `total`, this number is
-               public.
+               never lowers a count. The labels of places are public. If you give `total`, the total number of
+               trips must be public knowledge.
     Source     Boninsegna & Silvestri, 2025, who call the mechanism InfTDA.
     Differs    The sensitivity is the largest change of a level if one unit is replaced. We computed the
                sensitivity ourselves, because the published number is too small (see docs/errata.md). If all

@@ -209,9 +209,9 @@ class AIM(Mechanism):
                records. Between rounds, the fit stops as soon as the model agrees with the noisy counts up to
                0.3 standard deviations of the noise. If a marginal of the workload is too large to be measured
                at all, we raise an error. The authors leave out such a marginal.
-    Cost       Time is one fit per round, with at most `rounds` rounds. With the default of `cells`, all fits
-               together take seconds to minutes. Memory must hold all cells of the workload's marginals, and of
-               the marginals for all subsets of their attributes.
+    Cost       Time is that of one fit per round, with at most `rounds` rounds. With the default of `cells`, all
+               fits together take seconds to minutes. Memory must hold all cells of the workload's marginals,
+               and of the marginals for all subsets of their attributes.
     """
 
     budget: ZCDP = budget_field(dp=False, zcdp=True)

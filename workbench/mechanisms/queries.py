@@ -73,8 +73,8 @@ class LaplaceQueries(Mechanism):
                include the rounding. The rounding would matter only for very small noise, with ε in the
                thousands. Chen, Zhou & Bhowmick define neighbours by replacing one record, but use sensitivities
                for adding one record. Our guarantee is always for one unit that is added or removed.
-    Cost       Time is one pass over the non-empty cells per set of attributes, plus one pass over the
-               queries.
+    Cost       Time is that of one pass over the non-empty cells for each set of attributes, plus one pass over
+               the queries.
     """
 
     budget: DP = budget_field(refused="use GaussianQueries")
@@ -198,8 +198,8 @@ class GaussianQueries(Mechanism):
     Differs    If a query has real weights, we round the contribution of each record to a public grid of
                numbers, as in LaplaceQueries. Then we add up the contributions. The sensitivity includes the
                rounding.
-    Cost       Time is one pass over the non-empty cells per set of attributes, plus one pass over the
-               queries.
+    Cost       Time is that of one pass over the non-empty cells for each set of attributes, plus one pass over
+               the queries.
     """
 
     budget: ZCDP = budget_field(dp=False, zcdp=True)
