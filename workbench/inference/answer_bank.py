@@ -1,19 +1,19 @@
-"""The answer bank. It computes answers to new questions, with error bars, from noisy answers that are already
-paid for.
+"""The answer bank, which computes answers to new questions, with error bars, from noisy answers in earlier
+releases.
 
-Choice of the method: if a junction tree with few cells can represent all paid answers, the bank fits a
-maximum-entropy model to these answers. Otherwise it uses kernel PCA (principal component analysis). The prior
-is the product of the marginals of single attributes that the bank contains. Kernel PCA has a parameter α. The
-bank takes the value of α with the smallest unbiased estimate of the squared error. Questions and paid answers
-are public, so new answers cost nothing.
+Choice of the method: if a junction tree with few cells can represent all past answers, the bank fits a
+maximum-entropy model to these answers. Otherwise, the bank uses kernel PCA (principal component analysis). The
+prior is the product of the marginals of single attributes that the bank contains. Kernel PCA has a parameter α.
+The bank takes the value of α with the smallest unbiased estimate of the squared error. Questions and past
+answers are public, so new answers cost no budget.
 
-Error bars: an error bar has two parts. The first part is the effect of the noise in the paid answers. The
-bank computes it from a posterior, or by repeating the fit with additional noise. The second part is the error
-of the method itself. It is the part of a question that past questions do not determine, times a factor. To
-choose the factor, the bank predicts some of the paid answers from the others (it holds them out). With the
-chosen factor, 19 of 20 of these answers are within ±2 error bars of their prediction. The bank holds out all
-answers about a set of attributes together, in five parts, because most new questions are about attributes
-that no past question combined.
+Error bars: an error bar has two parts. The first part is the effect of the noise in the past answers. The bank
+computes this part from a posterior, or by repeating the fit with additional noise. The second part is the error
+of the method itself. The bank takes the part of a question that past questions do not determine, and multiplies
+it by a factor. To choose the factor, the bank holds out some of the past answers, and predicts them from the
+other answers. With the chosen factor, 19 of 20 of these answers are within ±2 error bars of their prediction.
+The bank divides the answers into five parts for this purpose. All answers about a set of attributes are in the
+same part, because most new questions are about attributes that no past question combined.
 
 Source     Chen, Zhou & Bhowmick, EDBT 2012, for kernel PCA, and Theorem 4 of this paper for held-out answers.
            McKenna, Sheldon & Miklau, ICML 2019, for models on junction trees. Vovk, Gammerman & Shafer 2005
@@ -58,8 +58,8 @@ _LEAST_WEIGHT = 1e-100  # so that weights of hopeless answers have a sum
 
 @dataclass(frozen=True, eq=False)
 class Recalled:
-    """Answers that an answer bank computed from answers that were already paid for. You can unpack the object
-    to two arrays: `values, errors = session.recall(…)`.
+    """Answers that an answer bank computed from past noisy answers. You can unpack the object to two arrays:
+    `values, errors = session.recall(…)`.
 
     Parameters
     ----------
@@ -95,15 +95,16 @@ class Recalled:
 
 
 class AnswerBank:
-    """Collection of noisy answers, from which new questions can be answered without further cost.
+    """Collection of noisy answers. The bank computes answers to new questions from these answers, at no cost in
+    budget.
 
-    The bank fits a model when the model is first needed. To estimate error bars, it always holds out the same
-    answers and adds the same noise. So the same question always gets the same answer and error bar.
+    The bank fits a model when the model is first needed. To estimate error bars, the bank always holds out the
+    same answers and adds the same noise. So the same question always gets the same answer and error bar.
 
     Parameters
     ----------
     history : NoisyAnswers
-        All noisy answers that were paid for. Their noise must be independent.
+        All past noisy answers. The noise of different answers must be independent.
     total : float, optional
         Number of records, if it is public.
     prior : tuple, optional
@@ -128,13 +129,12 @@ class AnswerBank:
         self._stopped = 0  # fits for the bars that stopped before they were near
 
     def recall(self, workload: Recipe, by: str | None = None, error: bool = True) -> Recalled:
-        """Compute answers to questions from the noisy answers that were already paid for. This costs no
-        budget.
+        """Compute answers to questions from the past noisy answers, at no cost in budget.
 
         Parameters
         ----------
         workload : Workload
-            Questions (queries). Each must be a weighted sum of cells.
+            Questions (queries). Each question must be a weighted sum of cells.
         by : str, optional
             Method to use, "kernel PCA" or "junction tree". By default, the bank chooses the method.
         error : bool
@@ -199,8 +199,8 @@ class AnswerBank:
         return TREE, "a junction tree holds all answers"
 
     def doubts(self, by: str = KERNEL) -> list[str]:
-        """Return a list of warnings. A warning is a sentence that says that the paid answers contradict each
-        other, or that the method `by` does not fit the answers well.
+        """Return a list of warnings, one sentence each. The bank warns if the past answers contradict each
+        other, or if the method `by` does not fit the answers well.
         """
         said = [self.marginals.complaint] if self.marginals.complaint else []
         if by == TREE and not self.tree.converged:

@@ -504,8 +504,8 @@ class Posterior:
         return f"<Posterior of {self.eigen!r}, alpha={self.alpha!r}>"
 
     def with_alpha(self, alpha: float) -> Posterior:
-        """Return the posterior for another value of α. This is fast, because no new eigendecomposition is
-        needed.
+        """Return the posterior for another value of α. The method is fast, because it needs no new
+        eigendecomposition.
 
         Parameters
         ----------
