@@ -66,8 +66,8 @@ class MaximumEntropyAsPrinted:
         Raises
         ------
         ValueError
-            If a query is not the count of a cell of a marginal, or if there are no answers. Another reason is a
-            missing total, or a prior that does not fit the domain.
+            If there are no answers or no total, or if the prior does not fit the domain. Also if a query is not
+            the count of a cell of a marginal.
         """
         problem = DualProblem.of(history, self.total, self.alpha, self.prior, False)
         if any(part.cells is None for part in problem.terms):

@@ -90,9 +90,9 @@ class LaplaceHistogram(Mechanism):
                domain (the public list of possible cells) fit in memory.
     Source     Dwork, McSherry, Nissim & Smith, TCC 2006. Hay, Rastogi, Miklau & Suciu, PVLDB 2010, section
                2.2, call the mechanism L̃.
-    Differs    We draw geometric noise, or Laplace noise whose values are multiples of a small public number.
-               This number is at most a thousandth of the noise's scale. The multiples have exactly the stated
-               probabilities.
+    Differs    We draw geometric noise, or Laplace noise that is a multiple of a small public number. This
+               number is about a thousandth of the noise's scale, but at least 1/512 and at most 1. The noise
+               has exactly the stated probabilities.
     Cost       Time and memory are O(number of possible cells).
     """
 

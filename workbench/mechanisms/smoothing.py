@@ -99,7 +99,7 @@ class FPA(contributions.Contributions):
                the same item twice, Δ₂ is √M. The mechanism uses √M if `once` is True. It also uses √M if the
                data's bound implies that no user has the same item twice. With a budget in ρ, one user changes k
                of n coefficients by at most min(Δ₂, Δ₁·√(k/n)) in the l2 norm (the l2 sensitivity).
-    Source     Rastogi & Nath, SIGMOD 2010. The private choice of k is that of EFPA, the algorithm of Acs,
+    Source     Rastogi & Nath, SIGMOD 2010. The private choice of k comes from EFPA, the algorithm of Acs,
                Castelluccia & Chen, ICDM 2012.
     Differs    Our Fourier basis is real and orthonormal, so both the real and the imaginary parts get noise. In
                contrast, the published code of EFPA reveals the phases of the coefficients. The sensitivity is
