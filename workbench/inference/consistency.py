@@ -169,7 +169,8 @@ def refilter(summary: Summary, theta: float) -> Summary:
 
     The result has the same distribution as a release that used the higher threshold from the start. The
     function costs no budget. So if a release has too many cells, you can make the release smaller afterwards.
-    Do not repeat the release until its size suits you, because each repetition spends the budget again.
+    Do not draw releases again and again until one of them is small enough, because each release spends the
+    budget again.
 
     Parameters
     ----------

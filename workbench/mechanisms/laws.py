@@ -469,9 +469,9 @@ def differences_in_replay(mechanism: Any, one: Any, other: Any) -> list[str]:
     -------
     list of str
         One sentence per fault. The list is empty if two conditions hold. First, the private numbers to which
-        the mechanism adds noise differ by at most a sensitivity. This sensitivity is the largest change by one
-        unit for which the mechanism drew the noise. Second, if all noisy numbers are equal, the releases are
-        equal.
+        the mechanism adds noise differ by at most the sensitivity. The mechanism states this sensitivity, the
+        largest change that one unit can cause, when it draws the noise. Second, if all noisy numbers are equal,
+        the releases are equal.
     """
     replay = Replay()
     try:
