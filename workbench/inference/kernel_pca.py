@@ -440,9 +440,7 @@ class KernelPCA:
     """
 
     alpha: float = parameter(
-        check=check_alpha,
-        unit="tuples",
-        doc="assumed distance between the table and the guess `prior`",
+        check=check_alpha, unit="tuples", doc="assumed distance of table and `prior`"
     )
     total: float | None = parameter(
         None, 0, unit="tuples", doc="number of records, public or from an earlier release"

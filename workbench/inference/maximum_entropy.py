@@ -309,11 +309,7 @@ def likelihood_weight() -> Any:
 def total_field() -> Any:
     """Return the declaration of the field `total`, the number of records."""
     return parameter(
-        None,
-        0,
-        strict=True,
-        unit="tuples",
-        doc="number of records, public or from an earlier release",
+        None, 0, strict=True, unit="tuples", doc="number of records, public or from a release"
     )
 
 
@@ -341,20 +337,11 @@ class MaximumEntropy:
     alpha: float = likelihood_weight()
     total: float = total_field()
     prior: tuple[Any, ...] | None = prior_field()
-    limit: int = parameter(
-        2**16,
-        0,
-        2**24,
-        integer=True,
-        unit="cells",
-        doc="largest number of cells for an exact fit",
-    )
+    limit: int = parameter(2**16, 0, 2**24, integer=True, unit="cells", doc="largest exact fit")
     chains: int = parameter(2048, 64, 2**22, integer=True, unit="chains")
     steps: int = parameter(3150, 1, integer=True, unit="steps")
     tolerance: float = parameter(0.1, 0, unit="nats", doc="duality gap at which the fit ends")
-    consistent: bool = parameter(
-        True, choices=(False, True), doc="adjust complete noisy tables so that they agree"
-    )
+    consistent: bool = parameter(True, choices=(False, True), doc="make noisy tables agree")
     seed: int = parameter(0, 0, integer=True)
     cite: ClassVar[str] = "chen2012"
 

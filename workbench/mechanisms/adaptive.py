@@ -319,11 +319,7 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
 
     budget: DP = budget_field()
     threshold: float = parameter(
-        low=0,
-        high=2**50,
-        strict=True,
-        unit="records",
-        doc="noisy count b from which a node is split",
+        low=0, high=2**50, strict=True, unit="records", doc="smallest noisy count b for a split"
     )
     depth: int = parameter(
         low=1, high=128, integer=True, unit="levels", doc="largest depth B of the tree"
@@ -535,11 +531,7 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
         refused="its proof needs Pr[x]/Pr[x + 1] bounded, which no Gaussian noise has"
     )
     threshold: float = parameter(
-        low=0,
-        high=2**50,
-        strict=True,
-        unit="records",
-        doc="noisy count b from which a node is split",
+        low=0, high=2**50, strict=True, unit="records", doc="smallest noisy count b for a split"
     )
     discount: int | None = parameter(
         None,

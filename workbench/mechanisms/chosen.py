@@ -125,17 +125,13 @@ class ChosenContributions(Mechanism):
     better if the candidates are large and there are many users.
     """
 
-    mechanism: Any = parameter(
-        check=_check_sampling, doc="inner mechanism, run after the choice"
-    )
+    mechanism: Any = parameter(check=_check_sampling, doc="mechanism run after the choice")
     candidates: tuple[Any, ...] = parameter(
         check=_check_candidate_l, unit="records", doc="numbers of records to choose from"
     )
     epsilon: float = parameter(low=0, strict=True, doc="part of ε that pays for the choice")
     rule: str = parameter(
-        "error",
-        choices=("error", "rank"),
-        doc="kind of score, from the estimated error or from ranks",
+        "error", choices=("error", "rank"), doc="score: from the estimated error, or from ranks"
     )
     takes = Interactions
     cite = "mcsherry2007"

@@ -137,9 +137,7 @@ def consistent_counts_field() -> Any:
     counts of the item's edges. An edge is a pair of an item and a context.
     """
     return parameter(
-        False,
-        choices=(False, True),
-        doc="make each item's count the sum of the counts of its edges",
+        False, choices=(False, True), doc="make each item's count the sum of its edges' counts"
     )
 
 
@@ -364,10 +362,8 @@ class SRA(SampledContributions):
     split: tuple[float, float] = split_field()
     consistent: bool = consistent_counts_field()
     total: float | None = total_field()
-    n: int | None = public_number_field("number of users (for the suggested l)")
-    bound: int | None = public_number_field(
-        "largest number M of records per user (for the suggested l)"
-    )
+    n: int | None = public_number_field("number of users, for the suggested l")
+    bound: int | None = public_number_field("largest number M of records per user")
     popularity: float | tuple[float, ...] | None = popularity_field()
     memory: int = memory_field()
     title = "SRA"
@@ -458,16 +454,12 @@ class HPA(SampledContributions):
     )
     split: tuple[float, float] = split_field()
     score: tuple[Any, ...] | None = parameter(
-        None,
-        check=_check_scores,
-        doc="your own popularity score per item (public, or from another release)",
+        None, check=_check_scores, doc="public popularity score per item, if you have one"
     )
     consistent: bool = consistent_counts_field()
     total: float | None = total_field()
-    n: int | None = public_number_field("number of users (for the suggested l)")
-    bound: int | None = public_number_field(
-        "largest number M of records per user (for the suggested l)"
-    )
+    n: int | None = public_number_field("number of users, for the suggested l")
+    bound: int | None = public_number_field("largest number M of records per user")
     popularity: float | tuple[float, ...] | None = popularity_field()
     memory: int = memory_field()
     title = "HPA"

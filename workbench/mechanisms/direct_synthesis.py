@@ -306,13 +306,9 @@ class DirectSynthesis(Mechanism):
         doc="public number of synthetic records (by default a noisy number, which ε pays for)",
     )
     split: str = parameter(
-        None,
-        choices=(None, "exponential"),
-        doc="rule that chooses the attribute by which a node is split",
+        None, choices=(None, "exponential"), doc="rule that chooses attributes for splits"
     )
-    stop: str = parameter(
-        None, choices=(None, "count"), doc="rule that stops the splitting of a node early"
-    )
+    stop: str = parameter(None, choices=(None, "count"), doc="rule for an early stop")
     takes = Records
     cite = "adaptive2009"
     title = "direct synthesis"

@@ -86,9 +86,7 @@ class HierarchicalHistogram(Mechanism):
 
     budget: DP | ZCDP = budget_field(zcdp=True)
     branching: int | str = parameter(
-        2,
-        check=_check_branching,
-        doc='number k of children per node ("optimal" is best for ranges)',
+        2, check=_check_branching, doc='children per node, k ("optimal" is best for ranges)'
     )
     consistent: bool = parameter(
         True,

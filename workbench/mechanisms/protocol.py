@@ -395,9 +395,7 @@ def transform_field() -> Any:
     the table, for example to wavelet coefficients.
     """
     return parameter(
-        None,
-        choices=(None, *TRANSFORMS),
-        doc="transform before noise is added (haar: wavelets)",
+        None, choices=(None, *TRANSFORMS), doc="transform before the noise (haar: wavelets)"
     )
 
 

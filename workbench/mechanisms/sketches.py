@@ -63,9 +63,7 @@ class CountSketch(Mechanism):
         1, 1, 2**10, integer=True, unit="rows", doc="number of rows (hash functions)"
     )
     estimate: str = parameter(
-        "mean",
-        choices=("mean", "median"),
-        doc="how the estimates from the rows are combined (mean is unbiased)",
+        "mean", choices=("mean", "median"), doc="how rows are combined (mean is unbiased)"
     )
     cite = "cormode2012"
     title = "count sketch"
@@ -171,19 +169,10 @@ class ALP(Mechanism):
         doc="public upper bound on the sum of all counts",
     )
     alpha: float = parameter(
-        3.0,
-        0,
-        2**20,
-        strict=True,
-        doc="number α (each bit is flipped with probability 1/(α+2))",
+        3.0, 0, 2**20, strict=True, doc="number α (a bit is flipped with probability 1/(α+2))"
     )
     size_factor: float = parameter(
-        50,
-        0,
-        2**20,
-        strict=True,
-        unit="bits",
-        doc="number of released bits for each bit that encodes a count",
+        50, 0, 2**20, strict=True, unit="bits", doc="released bits per level of a count"
     )
     cite = "aumuller2021"
     title = "approximate Laplace projection"

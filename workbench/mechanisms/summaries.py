@@ -45,9 +45,7 @@ def sides_field() -> Any:
     2, the filter compares θ with the absolute value |v|. If the field is 1, the filter compares θ with v.
     """
     return parameter(
-        2,
-        choices=(1, 2),
-        doc="keep only positive noisy counts (1), or also negative noisy counts (2)",
+        2, choices=(1, 2), doc="noisy counts to keep: positive (1), or of both signs (2)"
     )
 
 
