@@ -63,7 +63,7 @@ def public(package: ModuleType) -> Iterator[tuple[str, Any]]:
     """The classes and functions that are at home in a package."""
     for name in sorted(dir(package), key=str.lower):
         member = getattr(package, name)
-        documented = inspect.isclass(member) or inspect.isfunction(member)
+        documented = inspect.isclass(member) or inspect.isfunction(inspect.unwrap(member))
         if documented and not name.startswith("_") and at_home(member, package):
             yield name, member
 

@@ -18,7 +18,7 @@ def functions():
     for module in (workbench, inference, noise, metrics, datasets):
         for name in dir(module):
             member = getattr(module, name, None)
-            if not name.startswith("_") and inspect.isfunction(member):
+            if not name.startswith("_") and inspect.isfunction(inspect.unwrap(member)):
                 yield f"{module.__name__}.{name}", member
     for cls in (Release, Session):
         for name, member in vars(cls).items():
