@@ -18,7 +18,7 @@ QUIET = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
 ).split()
-PATIENCE = 60_000  # ms
+PATIENCE = 180_000  # ms
 
 
 @pytest.fixture(scope="module")
