@@ -331,11 +331,11 @@ def test_an_impossible_total_is_told_and_one_answer_is_enough():
 def test_one_rule_says_which_method_answers_and_by_overrules_it(monkeypatch):
     pairs = bought(chained(), NamedMarginals(tuple(PAIRS[:8])), 5.0)
     ranges = bought(chained(), Products.of(BINARY, [{name: {1}} for name in NAMES]), 5.0)
-    assert AnswerBank(pairs, 4000.0).choose() == (TREE, "a junction tree holds all answers")
+    assert AnswerBank(pairs, 4000.0).choose() == (TREE, "a junction tree contains all answers")
     assert AnswerBank(pairs).choose()[0] == TREE  # the tables say how many there are
-    assert AnswerBank(ranges).choose() == (KERNEL, "the number of tuples is not known")
+    assert AnswerBank(ranges).choose() == (KERNEL, "the number of tuples is unknown")
     few = AnswerBank(ranges[np.arange(4)], 4000.0)
-    assert few.choose() == (KERNEL, "answers are too few to choose by")
+    assert few.choose() == (KERNEL, "there are too few answers to compare the methods")
     for by in (KERNEL, TREE):
         recalled = AnswerBank(pairs, 4000.0).recall(Marginals(1), by)
         assert recalled.by == by and not recalled.noise_only
@@ -377,9 +377,7 @@ def test_a_bank_whose_trees_take_too_many_products_says_so(monkeypatch):
     why = bank.recall(asked, TREE).why
     assert max(taken) == 7
     assert "the fit did not converge" in why
-    assert (
-        "of the fits that they rest on 17 stopped early" in why
-    )  # five folds, twelve of noise
+    assert "17 of their fits stopped early" in why  # five folds, twelve of noise
 
 
 def test_bars_of_attributes_that_were_never_bought_together_are_cautious():

@@ -187,16 +187,16 @@ class AnswerBank:
                 "total=, or pay for a complete table), and a paid set of attributes with few cells"
             )
         if by is not None:
-            return by, "as was asked for"
+            return by, "you chose this method"
         if self._is_many and self.network is not None:
-            return TREE, f"of more than {self.most_answers} answers no matrix is made"
+            return TREE, f"more than {self.most_answers} answers are too many for kernel PCA"
         if self.marginals.total is None:
-            return KERNEL, "the number of tuples is not known"
+            return KERNEL, "the number of tuples is unknown"
         if not self.folds:
-            return KERNEL, "answers are too few to choose by"
+            return KERNEL, "there are too few answers to compare the methods"
         if self.network is None or self.network.left_out:
-            return KERNEL, "no junction tree of few cells holds all answers"
-        return TREE, "a junction tree holds all answers"
+            return KERNEL, "no junction tree with few cells contains all answers"
+        return TREE, "a junction tree contains all answers"
 
     def doubts(self, by: str = KERNEL) -> list[str]:
         """Return a list of warnings, one sentence each. The bank warns if the past answers contradict each
@@ -205,7 +205,9 @@ class AnswerBank:
         said = [self.marginals.complaint] if self.marginals.complaint else []
         if by == TREE and not self.tree.converged:
             residual = self.tree.residual
-            said.append(f"the fit did not converge: residuals of {residual:.2g} deviations")
+            said.append(
+                f"the fit did not converge: residuals of {residual:.2g} standard deviations"
+            )
         return said
 
     def _answers(self, by: str, queries: Linear) -> Float[np.ndarray, " queries"]:
@@ -422,7 +424,7 @@ class AnswerBank:
     def _bars(self, by: str, queries: Linear) -> tuple[Float[np.ndarray, " queries"], str]:
         """Return the error bars of some queries, and a description of the errors that they include."""
         noise = self._noise_of_tree(queries) if by == TREE else np.zeros(len(queries))
-        words = "bars: noise only"
+        words = "error bars show the noise only"
         if self._is_many:
             return noise, words
         kernel = self.posterior().errors_in_parts(queries)
@@ -435,16 +437,16 @@ class AnswerBank:
             cautious = ~is_held(used_attributes(queries, self.domain), self._used)
         if np.isfinite(scale):
             model = scale * kernel.model
-            words = "bars of noise, and of the model by answers held out"
+            words = "error bars show the noise, and the error of the model on answers left out"
         elif by == KERNEL:
             cautious[:] = True
         if self._stopped:
-            words += f"; of the fits that they rest on {self._stopped} stopped early"
+            words += f"; {self._stopped} of their fits stopped early"
         errors = np.hypot(noise, model)
         if cautious.any():
             words += (
-                "; where answers are too few to learn from, or attributes were never bought "
-                "together, as wide as the total allows"
+                "; with too few answers, or for attributes that were never bought together, they are as "
+                "wide as the total allows"
             )
             wide = self.posterior(self.total or inf).errors_in_parts(queries[cautious])
             errors[cautious] = np.nan_to_num(

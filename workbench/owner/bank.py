@@ -415,9 +415,9 @@ class Bank:
         posterior = self._posterior(alpha)
         if not len(posterior) and posterior.alpha == inf:
             raise ValueError("the bank is empty: ask a question before you recall")
-        why = f"as was asked for, at alpha = {posterior.alpha:g}"
+        why = f"you chose alpha = {posterior.alpha:g}"
         if alpha is None:
-            why = "the bank is empty: this is the prior"
+            why = "the bank is empty, so this is the prior"
         if not error:
             return Recalled(posterior.answer(queries), None, KERNEL, why)
         values, errors = posterior.answer(queries, error=True)
@@ -514,13 +514,17 @@ class Bank:
         whether `recall` uses the same method.
         """
         answers = self.by_question()
-        if alpha is not None or not answers:
-            return self._posterior(alpha), "at the alpha that was asked for, or the total"
+        if alpha is not None:
+            return self._posterior(alpha), "the price is for the alpha that you chose"
+        if not answers:
+            return self._posterior(
+                alpha
+            ), "the bank is empty, so the price is that of a first answer"
         bank = self.fits(answers)
         method, _ = bank.choose()
-        why = "recall answers by kernel PCA too"
+        why = "recall also uses kernel PCA"
         if method != KERNEL:
-            why = f"recall answers by {method}; the price is that of kernel PCA"
+            why = f"recall uses {method}, but the price is that of kernel PCA"
         why = "; ".join([why, *bank.doubts()])
         return bank.posterior(bank.cautious_alpha), why
 
