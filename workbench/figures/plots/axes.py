@@ -49,7 +49,7 @@ def lay_out(fig: Figure) -> None:
     if page().width is not None:
         fig.set_figheight(min(fig.get_figheight(), page().height))
     engine.execute(fig)
-    if _add_height(fig) + sum(1 for _ in (*_break_titles(fig), *_add_ticks(fig))):
+    if any([_add_height(fig), *_break_titles(fig), *_add_ticks(fig)]):
         engine.execute(fig)
     _spread_ends(fig)
     _thin_ticks(fig)
