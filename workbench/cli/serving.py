@@ -164,11 +164,14 @@ def _serve_voila(
     name: str, notebook: Path, port: int, project: Path, browser: bool, *more: str
 ) -> None:
     """Start a server that shows a notebook as a page, without its code."""
+    from workbench.estimates.files import socket_folder
+
     arguments = [
         "voila",
         str(notebook),
         "--Voila.ip=127.0.0.1",
         "--Voila.auto_token=True",
+        f"--Voila.connection_dir_root={socket_folder()}",
         "--template=workbench",  # which asks no other host
         "--Voila.log_level=WARN",
         # A page that closes ends its kernel, and has no cookie to say so with. Voila takes no other
