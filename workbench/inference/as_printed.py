@@ -31,11 +31,11 @@ class MaximumEntropyAsPrinted:
     weights in steps of `gamma`. The fitted model uses the weights after the last step, so the method does not
     average over steps. To get good answers, use `MaximumEntropy` instead.
 
-    The algorithm stops long before it converges. Suppose that a cell contains a share π of the records. Then
-    all `steps` together raise the cell's weight by at most gamma·steps·π. With the default values, this bound
-    is 0.1 for a cell with a thousandth of the records. The early stop acts as a regularisation, which the paper
-    does not mention. Each past answer must be the count of a cell of a marginal (a table of counts for some of
-    the attributes).
+    Each past answer must be the count of one cell of a marginal (a table of counts for some of the attributes).
+    The algorithm stops long before it converges. Suppose that the cell of a past answer contains a share π of
+    the records. Then all `steps` together raise the weight of this answer by at most gamma·steps·π. With the
+    default values, this bound is 0.1 for a cell with a thousandth of the records. The early stop acts as a
+    regularisation, which the paper does not mention.
     """
 
     alpha: float = likelihood_weight()

@@ -74,9 +74,9 @@ def product_prior(answers: NoisyAnswers) -> tuple[tuple[float, ...], ...]:
     """Compute a prior distribution over the cells of a domain, in which the attributes are independent. The
     function uses noisy counts of each attribute's values, for example the answers to `Marginals(1)`.
 
-    The function raises small counts to the standard deviation of their noise, and at least to 1. Otherwise, a
-    value with a negative noisy count would get the prior probability 0. Every result would then exclude this
-    value.
+    If a noisy count is below 1 or below the standard deviation of its noise, the function raises it to the
+    larger of these two numbers. Without this rule, the prior probability of a value could be 0. Every estimate
+    with this prior would then exclude this value.
 
     Parameters
     ----------

@@ -312,7 +312,7 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
     Differs    Our noise is an integer. We count the leaves again with new noise. The text of the paper
                describes this step, but the figure of the algorithm omits it. Without this step, the release
                would contain the noisy counts that were too small for a split. Such counts are too low on
-               average. To release them would also cost the ε of one more level.
+               average. The release would also cost the ε of one more level.
     Cost       Time is O(records) to find the nodes, plus O(released nodes). The released nodes include the
                empty children of nodes that were split.
     """
@@ -340,15 +340,15 @@ class BasicAdaptiveHistogram(AdaptiveHistogram):
         return split_epsilon(self.budget.epsilon, [*levels, share])
 
     def empty_split_probability(self, tree: Hierarchy, l1: float) -> float:
-        """Return the probability that a node without records is split. Let ε be the part that pays for the
-        decisions on one level, and α = exp(−ε/l1). The probability is α^b/(1+α), where b is the threshold,
-        rounded up. `l1` is the largest total change of the counts that one protected unit can cause.
+        """Return the probability that a node without records is split. Let ε be the part of the budget that
+        pays for the decisions on one level, and α = exp(−ε/l1). The probability is α^b/(1+α), where b is the
+        threshold, rounded up. `l1` is the largest total change of the counts that one protected unit can cause.
         """
         return self._split_probability(tree, float(noise.decay(l1, self.budgets()[0])))
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """Return texts about the decisions to split nodes, which a widget shows. The texts contain only public
-        numbers.
+        """Return texts that a widget shows. The texts are about the decisions to split nodes, and contain only
+        public numbers.
         """
         chance = self.empty_split_probability(tree, l1)
         return {
@@ -397,11 +397,10 @@ class PrivTree(StructuredHistogram):
     """Divide regions with large biased counts.
 
     The mechanism goes down a tree of regions, the nodes. The root of the tree has level 0. Let v be a node, and
-    c(v) its count. The mechanism subtracts δ·level from c(v), where δ is a constant (not the δ of a guarantee).
-    If the result is below θ − δ, the mechanism uses θ − δ instead. This number is called the biased count of
-    the node. The mechanism adds noise to the biased count, and splits the node if the sum is above the
-    threshold θ. As a formula, the mechanism splits v if max(θ − δ, c(v) − δ·level) + noise > θ. The nodes that
-    were not split are the leaves. In a last step, the mechanism measures a new noisy count of each leaf.
+    c(v) its count. The biased count of v is the larger of c(v) − δ·level and θ − δ, where δ is a constant (not
+    the δ of a guarantee). The mechanism adds noise to the biased count, and splits the node if the sum is above
+    the threshold θ. As a formula, the mechanism splits v if max(θ − δ, c(v) − δ·level) + noise > θ. The nodes
+    that were not split are the leaves. In a last step, the mechanism measures a new noisy count of each leaf.
 
     Guarantee  The release is ε-DP for each unit. The share 1 − `measure` of ε pays for the whole tree, however
                deep it becomes. The share `measure` pays for the counts of the leaves.
@@ -413,9 +412,10 @@ class PrivTree(StructuredHistogram):
                β the number of children of a node. A node with the biased count x is split with probability f(x)
                = Pr[x + noise > θ]. The ratio f(x)/f(x−1) is at most e^(1/λ). For x > θ, the logarithm of this
                ratio is at most (1/λ)·α^(x−θ−1). On a path down the tree, the biased counts fall by at least δ
-               >= λ·ln β per level. At θ − δ, they stop falling, and then no longer depend on the data. The sum
-               of the logarithms along the path is therefore at most (1/λ)·(1 + Σ β^(−i)) = (2β−1)/((β−1)·λ).
-               This bound on the privacy loss is the same as for Laplace noise.
+               >= λ·ln β per level. Below a node with the biased count θ − δ, all biased counts are θ − δ, so
+               they no longer depend on the data. The sum of the logarithms along the path is therefore at most
+               (1/λ)·(1 + Σ β^(−i)) = (2β−1)/((β−1)·λ). This bound on the privacy loss is the same as for
+               Laplace noise.
     Cost       Time is O(records + released nodes), as for `BasicAdaptiveHistogram`.
     """
 
@@ -436,16 +436,16 @@ class PrivTree(StructuredHistogram):
         for each level of depth. This δ is not the δ of a guarantee. `l1` is the largest total change of the
         counts that one protected unit can cause.
 
-        Let β be the largest number of children of a node, and ε the part that pays for the tree. Then λ =
-        l1·(2β−1)/((β−1)·ε) and δ = ⌈λ·ln β⌉.
+        Let β be the largest number of children of a node, and ε the part of the budget that pays for the tree.
+        Then λ = l1·(2β−1)/((β−1)·ε) and δ = ⌈λ·ln β⌉.
         """
         beta = _branching(tree)
         scale = l1 * (2 * beta - 1) / ((beta - 1) * self.budgets().structure)
         return _Scale(scale, ceil(scale * log(beta) * (1 + 1e-12)))
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """Return texts about the decisions to split nodes, which a widget shows. The texts contain only public
-        numbers.
+        """Return texts that a widget shows. The texts are about the decisions to split nodes, and contain only
+        public numbers.
         """
         scale, fall = self.scale(tree, l1)
         return {"λ, δ": f"{scale:.3g}, {fall:,} records"}
@@ -497,10 +497,10 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
     it counts the records of the children. The nodes that were not split are the leaves. In a last step, the
     mechanism measures a new noisy count of each leaf.
 
-    Guarantee  The release is ε-DP for each unit. A single decision to split has ε_s = (1 − `measure`)·ε/2. All
-               decisions together cost 2ε_s, however deep the tree becomes. The share `measure` of ε pays for
-               the counts of the leaves. These counts include the records that were removed. With `strategy` =
-               "progressive" there is no guarantee.
+    Guarantee  The release is ε-DP for each unit. A single decision to split costs ε_s = (1 − `measure`)·ε/2.
+               All decisions together cost 2ε_s, however deep the tree becomes. The share `measure` of ε pays
+               for the counts of the leaves. These counts include the records that were removed. With `strategy`
+               = "progressive" there is no guarantee.
     Assumes    One unit has at most l1 records. The bound of the data states l1. You choose the threshold b
                without looking at the data. The discount t is at least b + ln 2·l1/ε_s records. For example, t
                is at least b + ln 2/ε_s if a unit has one record.
@@ -508,20 +508,22 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
     Differs    We count the leaves in a second pass over all records. The reason is that the paper's proof
                covers the shape of the tree, but not the counts
                (docs/errata.md#adaptive2009-counts-of-the-leaves). The noise is an integer. A node with x
-               records is split with probability p(x) = Pr[x + noise >= b]. For x up to b, this is α^(b−x)/(1+α)
-               with α = exp(−ε_s/l1). If a unit has one record, the sum of privacy losses in the proof is then
-               at most (ε_s(t+b) + ln(1+α))/t. This sum is no larger than in the paper. `strategy` determines
-               which records are removed. The paper describes the strategies in appendix A loosely, so we define
-               them exactly. "skip" removes the t records with the smallest keys, where a key is the number of a
-               possible value. "proportional" removes t records in a random order of arrival. "uniform" removes
-               t records of every child. If the mechanism removed only t/k records of each of k children, the
-               proof would fail. The proof needs children with at least t records fewer than their parent.
-               "fractional" removes a fraction of every record. One unit then affects many paths down the tree.
-               Because ln p is concave, the unit's privacy loss is an average over the losses of single paths.
-               Integer noise would round these small changes up. Therefore "fractional" uses Laplace noise in
-               floating-point numbers, which the proof does not cover exactly. For this reason, releases with
-               this strategy are marked as idealised. The paper says that Theorem 3 also covers "progressive",
-               but this is wrong (docs/errata.md#adaptive2009-progressive).
+               records is split with probability p(x) = Pr[x + noise >= b]. For x up to b, this probability is
+               α^(b−x)/(1+α) with α = exp(−ε_s/l1). If a unit has one record, the sum of privacy losses in the
+               proof is then at most (ε_s(t+b) + ln(1+α))/t. This sum is no larger than in the paper. `strategy`
+               determines which records are removed. The paper describes the strategies in appendix A loosely,
+               so we define them exactly. "skip" removes the t records with the smallest keys. The key of a
+               record is the position of its value in the list of all possible values. "proportional" puts all
+               records in a random order once. Then it removes the first t records of a node in this order.
+               "uniform" removes t records of every child. If the mechanism removed only t/k records of each of
+               k children, the proof would fail. The proof needs children with at least t records fewer than
+               their parent. "fractional" removes a fraction of every record. One unit then affects many paths
+               down the tree. Because ln p is concave, the unit's privacy loss is at most an average over the
+               losses of single paths. With integer noise, each of these small changes would cost as much as a
+               change by a whole record. Therefore "fractional" uses Laplace noise in floating-point numbers,
+               which the proof does not cover exactly. For this reason, releases with this strategy are marked
+               as idealised. The paper says that Theorem 3 also covers "progressive", but this is wrong
+               (docs/errata.md#adaptive2009-progressive).
     Cost       Time is O(distinct records) to find the nodes, plus O(released nodes). The strategy
                "proportional" takes time and memory for every record at every level, even if records are
                equal.
@@ -591,8 +593,8 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
         return self._split_probability(tree, decay)
 
     def decision_facts(self, tree: Hierarchy, l1: float) -> dict[str, str]:
-        """Return texts about the decisions to split nodes, which a widget shows. The texts contain only public
-        numbers.
+        """Return texts that a widget shows. The texts are about the decisions to split nodes, and contain only
+        public numbers.
         """
         theorem = replace(self, discount=None)
         discards = (

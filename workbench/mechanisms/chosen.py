@@ -105,24 +105,24 @@ class ChosenContributions(Mechanism):
         score(l) = −[ Σ_u (min(n_u, L) − min(n_u, l)) + K·E|X_l| ],
 
     where X_l is the noise on an item's count if at most l records per user are counted. The sum over the users
-    is the number of records that the candidate L keeps, but the candidate l drops. Each dropped record lowers
-    one item's count by one. The sum leaves out the records of a user beyond L, because every candidate drops
-    these records.
+    is the number of records that are counted with the limit L, but dropped with the limit l. Each dropped
+    record lowers one item's count by one. The sum leaves out the records of a user beyond L, because every
+    candidate drops these records.
 
     The choice is private for the following reason. Suppose that a user with n records is added to the data. The
     sum gets one new term, so the score of l falls by min(n, L) − min(n, l). This number is between 0 and L − l.
-    Let l₀ be the smallest candidate. So no score rises, and no score falls by more than L − l₀, however many
-    records the user has. The other part of the score, K·E|X_l|, is computed from public numbers. This part is
-    rounded to an integer, so all scores are integers. The exponential mechanism chooses a candidate with
-    probability proportional to exp(ε·score/(L − l₀)). Because all scores change in the same direction, this
-    choice is ε-DP (see `noise.exponential_mechanism` with `monotone`). The release with the chosen l is ε'-DP,
-    where ε' is the budget of `mechanism`. Because the release also shows the chosen l, the two costs add up to
-    ε + ε'.
+    So no score rises, and no score falls by more than L − l₀, where l₀ is the smallest candidate. This holds
+    for any number of records of the user. The other part of the score, K·E|X_l|, is computed from public
+    numbers. This part is rounded to an integer, so all scores are integers. The exponential mechanism chooses a
+    candidate with probability proportional to exp(ε·score/(L − l₀)). Because all scores change in the same
+    direction, this choice is ε-DP (see `noise.exponential_mechanism` with `monotone`). The release with the
+    chosen l is ε'-DP, where ε' is the budget of `mechanism`. Because the release also shows the chosen l, the
+    two costs add up to ε + ε'.
 
     With `rule` = "rank", the function `rank_scores` computes the scores. We defined these scores after Liu,
     Suresh, Zhu, Kairouz & Gruteser (2022), whose algorithm we have not seen. One user changes a rank score by
-    at most one, up or down. The exponential mechanism therefore uses weights exp(ε·score/2). This rule is
-    better if the candidates are large and there are many users.
+    at most one, up or down. The exponential mechanism therefore uses weights exp(ε·score/2). If the candidates
+    are large and there are many users, "rank" is better than "error".
     """
 
     mechanism: Any = parameter(check=_check_sampling, doc="mechanism run after the choice")
@@ -171,11 +171,11 @@ class ChosenContributions(Mechanism):
         return replace(self.mechanism, **{self.chosen_field: count})
 
     def noise_error(self, count: int, items: int) -> float:
-        """Return the expected sum of the absolute errors that the noise causes in the counts of all `items`
-        items. `count` is the largest number of records per user that is counted.
+        """Return the expected sum of the absolute errors that the noise causes in the counts of items. `items`
+        is the number K of items. `count` is the largest number of records per user that is counted.
 
-        Let K be the number of items, and X the noise on the count of one item. The result is K·E|X|. For
-        two-sided geometric noise, E|X| is 2α/(1 − α²) with α = exp(−ε/count), where ε is `item_epsilon`.
+        Let X be the noise on the count of one item. The result is K·E|X|. For two-sided geometric noise, E|X|
+        is 2α/(1 − α²) with α = exp(−ε/count), where ε is `item_epsilon`.
         """
         decay = self.item_epsilon / count
         return items * 2 * exp(-decay) / -expm1(-2 * decay)
@@ -271,10 +271,11 @@ class ChosenThreshold(Mechanism):
 
         score(θ) = −[ Σᵢ t(cᵢ) + m·E(|X|; |X| >= θ) ],   t(c) = max(0, min(c, 2θ − c)),
 
-    The sum is over the non-empty cells. The second term is the expected size of the noise X that passes the
-    filter if all m cells of the domain are empty. The function t(c) describes the error of a cell with count c.
-    If c is below θ, the filter drops the cell, so t(c) = c. If c is above θ, the filter may still drop the cell
-    because of noise. A drop is less likely for larger counts, so t(c) falls to 0 at c = 2θ.
+    The sum is over the non-empty cells. The second term is the expected sum of the noise that passes the
+    filter, in absolute value, if all m cells of the domain are empty. X is the noise on one cell. E(|X|; |X| >=
+    θ) is the mean of |X|, where values below θ count as 0. The function t(c) describes the error of a cell with
+    count c. If c is below θ, the filter drops the cell, so t(c) = c. If c is above θ, the filter may still drop
+    the cell because of noise. A drop is less likely for larger counts, so t(c) falls to 0 at c = 2θ.
 
     The choice is private for the following reason. Let l1 be the largest total change of the counts that one
     protected unit can cause. If c changes by 1, t(c) changes by at most 1, and t(0) = 0. Therefore, a unit
@@ -307,8 +308,8 @@ class ChosenThreshold(Mechanism):
         is empty. `theta` is the threshold θ, and `cells` the number m of cells. `l1` is the largest total
         change of the counts that one protected unit can cause.
 
-        The formula is m·E(|X|; |X| >= θ), rounded to an integer, where X is the noise on a cell. The
-        expectation counts |X| as 0 if |X| is below θ.
+        The formula is m·E(|X|; |X| >= θ), rounded to an integer, where X is the noise on a cell. In this mean,
+        |X| counts as 0 if |X| is below θ. With `sides` = 1, X counts as 0 if X is below θ.
         """
         law = Law("geometric", self.mechanism.budget.epsilon / l1)
         one_side = law.empty_cell(theta, sides=1).mean
@@ -316,8 +317,9 @@ class ChosenThreshold(Mechanism):
 
     def scores(self, table: SparseTable) -> Int[np.ndarray, " candidates"]:
         """Return the score of each candidate threshold, in the order of `candidates`. The score is the negative
-        of the sum of two errors. The first error is the size of the counts that the filter drops. The second
-        error is the size of the noise that passes the filter.
+        of the sum of two errors. The first error is an estimate of the sum of the true counts that the filter
+        drops. The second error is the sum of the noise that passes the filter, as computed by
+        `noise_that_passes`.
         """
         l1 = sensitivity(table)
         return np.array(

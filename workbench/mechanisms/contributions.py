@@ -287,7 +287,7 @@ class SampledContributions(Contributions):
 
     def sampling_factor(self, items: int) -> int:
         """Return the limit l on the number of records per user that the mechanism counts. `items` is the number
-        of different items in the data.
+        of different items in the domain.
         """
         if not isinstance(self.l, str):
             return self.l
@@ -342,7 +342,8 @@ class SRA(SampledContributions):
     of answers are NaN. The attribute `noise` of the answers then gives the standard error from noise alone.
 
     With `l` = "suggested", the mechanism computes `l` from public numbers. Then you also have to give `n`
-    (number of users), `bound` (largest number of records per user) and `popularity`.
+    (number of users), `bound` (largest number of records per user) and `popularity` (public guess of how often
+    each item occurs).
 
     Guarantee  The release is ε-DP, or ρ-zCDP, for all records of a user together. `split` divides the budget
                between the counts of items and the counts of edges (pairs of an item and a context). The choice
@@ -432,8 +433,8 @@ class HPA(SampledContributions):
     Source     Fan & Jin, WWW 2015, section 4.2, Algorithm 2, Theorem 4. Section 7 suggests a mixture of random
                records and records of popular items as future work.
     Differs    You give `d` from public knowledge. The paper instead uses the smallest number of records of any
-               user, min |T_k|, which is private. If no noisy count is above zero, we treat all items as equally
-               popular. The paper divides by zero in this case. The noise is the same as in SRA.
+               user, min |T_k|, which is private. If no noisy count is above zero, the paper divides by zero. We
+               then treat all items as equally popular. The noise is the same as in SRA.
     Cost       Time is O(records·log l), and memory is O(kept records + items × contexts).
     """
 

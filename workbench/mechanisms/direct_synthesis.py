@@ -267,9 +267,9 @@ class DirectSynthesis(Mechanism):
     the node among the children in agreement with these counts. The mechanism stops at level `depth`.
 
     With `split` = "exponential", the mechanism chooses for every node the attribute by which the node is split.
-    The mechanism prefers attributes for which one of the parts has many records. With `stop` = "count", the
-    mechanism does not split a node that has fewer synthetic records than the scale of the noise. By default, it
-    splits every node that has more than one synthetic record and is above level `depth`.
+    The mechanism prefers attributes for which one of the resulting parts has many records. With `stop` =
+    "count", the mechanism does not split a node that has fewer synthetic records than the scale of the noise.
+    By default, it splits every node that has more than one synthetic record and is above level `depth`.
 
     Guarantee  The release is ε-DP for each unit. By default, if you give `records`, the noisy counts on each of
                the `depth` levels cost ε/depth. If you do not give `records`, ε also pays for a noisy number of
@@ -280,15 +280,17 @@ class DirectSynthesis(Mechanism):
     Source     "Synthetic Data via Differential Privacy" (adaptive2009), section 4, Figures 3, 4 and 13.
                Section 4.1 describes `split` and `stop`. The exponential mechanism is due to McSherry &
                Talwar, FOCS 2007.
-    Differs    The noise is an integer, because the numbers of records must add up. We added two return
-               statements that are missing in the algorithm as printed. The paper adjusts counts in steps of
-               one. We adjust all counts at once, which gives the same result. A child's noisy count may exceed
-               the parent's count. With `split` = "exponential" and a public number of `records`, the choices of
-               attributes cost ε/(2·depth) per level. If a node is split by an attribute, the score of the
-               attribute is the number of records in the largest part. Additional records never lower this
-               score. Therefore, a choice with probabilities proportional to exp(ε·score) costs ε instead of 2ε.
-    Cost       For each of the `depth` levels, count the children of all nodes with more than one synthetic
-               record. Empty children also count. The time is proportional to this number.
+    Differs    The noise is an integer, because the children of a node must have as many synthetic records
+               together as the node. We added two return statements that are missing in the algorithm as
+               printed. The paper adjusts counts in steps of one. We adjust all counts at once, which gives the
+               same result. A child's noisy count may exceed the parent's count. With `split` = "exponential"
+               and a public number of `records`, the choices of attributes cost ε/(2·depth) per level. If a node
+               is split by an attribute, the score of the attribute is the number of records in the largest
+               part. Additional records never lower this score. Therefore, a choice with probabilities
+               proportional to exp(ε·score) costs ε instead of 2ε.
+    Cost       Time is proportional to the number of children that are measured. These are all children of nodes
+               that are above level `depth` and have more than one synthetic record. Empty children are
+               included.
     """
 
     budget: DP = budget_field(

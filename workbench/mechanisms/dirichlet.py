@@ -228,10 +228,10 @@ class DirichletSynthesis(Mechanism):
 
         Let x be the count of a cell, z the number of synthetic records in the cell, and c = e^ε − 1. By the
         argument in the documentation of `pure_alpha`, a loss above ε is possible only if some cell has z > c·(α
-        + max(x−1, 0)). The number z has a beta-binomial distribution. Let T(x) be the probability that z is so
-        large. The counts x_i of all k cells add up to n, the public `total`. So the probability that any cell
-        has such a large z is at most Σ T(x_i) <= k·T(0) + n·max_{x>=1} (T(x) − T(0))⁺/x. Here (·)⁺ replaces a
-        negative number by 0. The right-hand side is the bound for the probabilistic definition.
+        + max(x−1, 0)). The number z has a beta-binomial distribution. Let T(x) be the probability of z > c·(α +
+        max(x−1, 0)). The counts x_i of all k cells add up to n, the public `total`. So the probability that at
+        least one cell has such a large z is at most Σ T(x_i) <= k·T(0) + n·max_{x>=1} (T(x) − T(0))⁺/x. Here
+        (·)⁺ replaces a negative number by 0. The right-hand side is the bound for the probabilistic definition.
 
         For (ε, δ)-DP, it is enough to compare two given neighbours. These neighbours differ by a record that
         moves from one cell to another. The loss can be above ε only because of the cell that the record leaves.

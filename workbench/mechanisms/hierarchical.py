@@ -73,14 +73,14 @@ class HierarchicalHistogram(Mechanism):
                branching factor is due to Qardaji, Yang & Li, PVLDB 2013.
     Differs    By default, the mechanism sets each node with a negative count to 0, together with all nodes
                below this node. A parent may then differ from the sum of its children. Hay et al. do not say how
-               to answer a query for a range of cells in this case. With `ranges` = "nodes", we add up the
+               to answer a query for a range of cells from such a tree. With `ranges` = "nodes", we add up the
                fewest nodes that cover the range. This sum gives the errors that Hay et al. print. With `ranges`
-               = "leaves", we add up the leaves in the range. Because negative leaves were set to 0, leaves are
-               too high on average, by about half the size of the noise. `inference.NonnegativeLeastSquares`
-               gives smaller errors than both choices of `ranges`. If the domain size is not a power of the
-               branching factor, some nodes have fewer children. We add no cells to fill the tree. The result is
-               not rounded to integers (see `inference.round_to_counts`). The noise is the same as in
-               LaplaceHistogram.
+               = "leaves", we add up the leaves in the range. Because negative leaves were set to 0, a leaf with
+               a true count of 0 is too high on average, by up to half the mean absolute value of its noise.
+               `inference.NonnegativeLeastSquares` gives smaller errors than both choices of `ranges`. If the
+               domain size is not a power of the branching factor, some nodes have fewer children. We add no
+               cells to fill the tree. The result is not rounded to integers (see `inference.round_to_counts`).
+               The noise is the same as in LaplaceHistogram.
     Cost       Time and memory are O(number of possible cells).
     """
 
@@ -482,9 +482,9 @@ class InfTDA(Mechanism):
                at most √2·m if a unit may have any m trips. If you do not give `total`, the mechanism measures a
                noisy total number of trips, which counts as one more level. Replacing a unit changes the total
                by at most m, the largest number of trips per unit. If you give `total`, the release contains
-               this exact number. In this case, each unit must have one trip, so that replacing a unit does not
-               change the total. The replacement of noisy counts by integers uses only noisy counts, so it costs
-               no budget.
+               this exact number. Each unit must then have one trip, so that replacing a unit does not change
+               the total. The replacement of noisy counts by integers uses only noisy counts, so it costs no
+               budget.
     Assumes    No protected unit changes the counts by more than the table's bound allows, and adding a unit
                never lowers a count. The labels of places are public. If you give `total`, the total number of
                trips must be public knowledge.

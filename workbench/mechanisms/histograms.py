@@ -131,8 +131,9 @@ class GeometricHistogram(FullTable):
 
     Guarantee  The release is ε-DP for each unit. The whole ε pays for the noise on the counts. With a
                `transform`, the mechanism adds noise to nodes instead of cells. A node is a sum of cells, or a
-               difference of two such sums. For m cells, one record changes ⌈log₂m⌉ + 1 nodes, or more with
-               `Dyadic(2)`. ε is divided among these nodes.
+               difference of two such sums. ε is divided among the nodes that one record changes. For m cells,
+               one record changes ⌈log₂m⌉ + 1 nodes. With `Dyadic(2)`, nodes are boxes over two attributes, and
+               one record changes more nodes.
     Assumes    No protected unit changes the counts by more than the table's bound allows. All cells of the
                domain (the public list of possible cells) fit in `memory`.
     Source     Ghosh, Roughgarden & Sundararajan, STOC 2009. Cormode, Procopiuc, Srivastava & Tran, ICDT
@@ -165,9 +166,9 @@ class GaussianHistogram(FullTable):
 
     Guarantee  The release is ρ-zCDP for each unit. The whole ρ pays for the noise on the counts. With a
                `transform`, the mechanism adds noise to the nodes of a tree instead of cells. A node is a sum of
-               cells, or a difference of two such sums. The mechanism then computes the squared l2 sensitivity
-               level by level. This sensitivity is the largest sum of squared changes of the nodes that one unit
-               can cause.
+               cells, or a difference of two such sums. The mechanism divides ρ among the levels of the tree.
+               For each level, it computes the squared l2 sensitivity: the largest sum of squared changes of the
+               level's nodes that one unit can cause.
     Assumes    No protected unit changes the counts by more than the table's bound allows. All cells of the
                domain (the public list of possible cells) fit in `memory`.
     Source     Canonne, Kamath & Steinke, NeurIPS 2020. The proof is in docs/accounting.md.
@@ -195,7 +196,7 @@ class Privelet(Mechanism):
 
     The mechanism computes the Haar wavelet transform of the counts. It adds noise to the coefficients of this
     transform, and transforms the noisy coefficients back to counts. For a sum over a range of cells, the error
-    grows slowly with the domain size, like a power of its logarithm.
+    grows slowly, like a power of the logarithm of the domain size.
 
     Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. For a domain of m cells, one
                record changes log₂m + 1 coefficients. The first of these coefficients is the total. The others

@@ -186,11 +186,11 @@ def marginal_counts(
 class AIM(Mechanism):
     """Choose marginals to measure, and release a model.
 
-    A marginal is a table of counts for some of the attributes. You give a workload: the marginals that you want
-    to know. The mechanism has a model of the data, and improves this model in rounds. In each round, the
-    mechanism chooses a marginal that the model fits badly. It measures a noisy version of this marginal, and
-    fits the model again. The release is the last model, which answers any linear query. If you want to choose
-    the measured marginals yourself, use a `Bank`.
+    AIM is the adaptive and iterative mechanism. A marginal is a table of counts for some of the attributes. You
+    give a workload: the marginals that you want to know. The mechanism has a model of the data, and improves
+    this model in rounds. In each round, the mechanism chooses a marginal that the model fits badly. It measures
+    a noisy version of this marginal, and fits the model again. The release is the last model, which answers any
+    linear query. If you want to choose the measured marginals yourself, use a `Bank`.
 
     Guarantee  The release is ρ-zCDP for each unit, for all choices and measurements together. Each choice and
                each measurement has a receipt, which records its privacy cost. The last round spends the rest of
@@ -201,14 +201,14 @@ class AIM(Mechanism):
                (`mbi`). The formula for the ρ of a choice is due to Cesar & Rogers, ALT 2021. The ρ of a
                measurement may depend on earlier answers, by a theorem of Feldman & Zrnic, NeurIPS 2021.
     Differs    Before the first round, the mechanism measures the `initial` marginals. We charge for each of
-               these marginals, and raise an error if they cost more than ρ together. The authors' code charges
-               for one marginal per attribute, whichever `initial` marginals you give (docs/errata.md). Our
-               noise is an integer. The scores by which we choose marginals are also integers. By default, our
-               model has at most 131,072 cells. The authors' model may take 80 MB. Our model is a junction tree
-               (a graphical model), as in a `Bank`. The model starts from a prior guess with the weight of 100
-               records. Between rounds, the fit stops as soon as the model agrees with the noisy counts up to
-               0.3 standard deviations of the noise. If a marginal of the workload is too large to be measured
-               at all, we raise an error. The authors leave out such a marginal.
+               these marginals, and raise an error if they would cost ρ or more together. The authors' code
+               charges for one marginal per attribute, whichever `initial` marginals you give (docs/errata.md).
+               Our noise is an integer. The scores by which we choose marginals are also integers. By default,
+               our model has at most 131,072 cells. The authors' model may take 80 MB. Our model is a junction
+               tree (a graphical model), as in a `Bank`. The model starts from a prior guess with the weight of
+               100 records. Between rounds, the fit stops as soon as the model agrees with the noisy counts up
+               to 0.3 standard deviations of the noise. If a marginal of the workload is too large to be
+               measured at all, we raise an error. The authors leave out such a marginal.
     Cost       Time is that of one fit per round, with at most `rounds` rounds. With the default of `cells`, all
                fits together take seconds to minutes. Memory must hold all cells of the workload's marginals,
                and of the marginals for all subsets of their attributes.
@@ -247,8 +247,9 @@ class AIM(Mechanism):
         The first part contains the marginals that may be chosen, each with a weight. The second part contains
         the marginals that are measured before the first round. The third part is the planned number of rounds.
 
-        A marginal is a tuple with the numbers of its attributes. The function raises a ValueError if the plan
-        is impossible, for example if the initial marginals would cost the whole budget.
+        In the plan, a marginal is a tuple with the positions of its attributes in the domain, from 0. The
+        function raises a ValueError if the plan is impossible, for example if the initial marginals would cost
+        the whole budget.
         """
         workload = axes_of(self.workload, domain)
         candidates: list[Axes] = [axes for axes in closure_of(workload) if axes]

@@ -171,8 +171,8 @@ def gaussian_law(l2_squared: Fraction | float, budget: ZCDP) -> Law:
 
     Parameters
     ----------
-    l2_squared : Square of the l2 sensitivity, which is the largest l2 norm of a change that one protected
-    unit can cause.
+    l2_squared : Square of the l2 sensitivity. The l2 sensitivity is the largest l2 norm of a change that one
+    protected unit can cause.
     budget : Budget that pays for the noise.
 
     Returns
@@ -242,7 +242,8 @@ def law_within(basis: Basis, bound: Bound, budget: DP | ZCDP) -> Law:
     -------
     Law
         For a budget in ε, a geometric distribution with rate ε/l1. For a budget in ρ, a Gaussian distribution
-        with rate ρ/l2², where l2² is a weighted sum of the squared l2 sensitivities of the blocks.
+        with rate ρ/l2². To get l2², the function multiplies the squared l2 sensitivity of each block by the
+        block's weight, and adds up the products.
     """
     if isinstance(budget, DP):
         return Law(GEOMETRIC, budget.epsilon / bound.l1)
@@ -257,8 +258,8 @@ def noise_blocks(
     nodes of a block get noise of the same distribution. The costs of all blocks add up to at most `epsilon`.
 
     `l1` is the largest total change of the cells that one protected unit can cause. `linf` is the largest
-    change of a single cell. If nodes are sums of cells, or differences of such sums, a node can change by up
-    to `l1`. In this case, the function does not use `linf`.
+    change of a single cell. If nodes are sums of cells, or differences of such sums, a node can change by up to
+    `l1`. For such nodes, the function does not use `linf`.
     """
     most = linf if isinstance(basis, Cells) else l1
     budgets = split_epsilon(epsilon, [nodes.share for nodes in basis.noise_blocks])
@@ -420,8 +421,8 @@ class Mechanism(Protocol):
     returns a release.
 
     Every class in `workbench.mechanisms` obeys the following rules, which tests/laws/test_laws.py checks. A
-    release contains receipts, which record what the release cost. Together, the receipts cost at most the
-    budget. All random numbers come from `rng`. If `rng` is None, the random numbers come from the operating
+    release contains receipts, which record what the release cost. The costs of all receipts add up to at most
+    the budget. All random numbers come from `rng`. If `rng` is None, the random numbers come from the operating
     system. The estimate is public, and has the declared domain. As ε grows, the error goes to 0. If the error
     of a class does not go to 0, the class sets `converges = False` and explains why.
 

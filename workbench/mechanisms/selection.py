@@ -109,10 +109,10 @@ class GeometricSelection(ValueSelection):
     (s, D)-DP limits how much π may grow if one more user has the value. The first term is the largest
     probability of release that (s, D)-DP allows. The second term follows in the same way from the limit for the
     probability 1 − π(n) that the value is not released. Because π is non-decreasing, both conditions also hold
-    if a user is removed. The random draws for different values are independent. For at most m values, one user
-    changes the number of users by one. Each of these values costs (s, D), so the m values together cost (ε, δ)
-    by basic composition. The released values are then public. One user changes the counts of these values by at
-    most m in total.
+    if a user is removed. The random draws for different values are independent. One user changes the number of
+    users of at most m values, by one each. Each of these values costs (s, D), so the m values together cost (ε,
+    δ) by basic composition. The released values are then public. One user changes the counts of these values by
+    at most m in total.
     """
 
     budget: DP = budget_field(delta="some", refused="its coins are proven for an epsilon")

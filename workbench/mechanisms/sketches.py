@@ -46,11 +46,11 @@ class CountSketch(Mechanism):
                sketch with their summaries (ICDT 2012, appendix C.6).
     Differs    The sensitivity is the largest total change of all buckets that one unit can cause. Our
                sensitivity is depth·l1. Cormode et al. use 2·depth, because they replace one record by another.
-               Our noise is geometric. Their noise is Laplace noise. Lemma 5 of Cormode et al. gives another
-               variance of an estimate than our formula. Our variance contains the sum of the squared counts,
-               ‖M‖₂², and the noise of all rows. By our formula, one row is always best for a sketch of a given
-               size, so the default of `depth` is 1. An estimate is the mean of a cell's buckets. With a budget
-               in ρ, the noise in this mean has the variance l1²/(2ρ) for every `depth`.
+               Our noise is geometric. Their noise is Laplace noise. Our formula for the variance of an estimate
+               differs from Lemma 5 of Cormode et al. Our formula contains the sum of the squared counts, ‖M‖₂²,
+               and the noise of all rows. By our formula, one row is always best for a sketch of a given size,
+               so the default of `depth` is 1. An estimate is the mean of a cell's buckets. With a budget in ρ,
+               the noise in this mean has the variance l1²/(2ρ) for every `depth`.
     Cost       Time is O(non-empty cells · depth + buckets), and memory is O(buckets). Neither time nor memory
                depends on the number of possible cells. An answer takes time O(cells that the query covers).
     """
@@ -183,8 +183,8 @@ class ALP(Mechanism):
         """Return the number of bits that encode the count of one cell (the levels of the cell). `l1` is the
         largest total change of the counts that one protected unit can cause.
 
-        The number is ⌈largest·ε/(α·l1)⌉, where `largest` is the largest count that a cell can have. Each bit
-        is flipped with probability 1/(α+2).
+        The number of levels is ⌈largest·ε/(α·l1)⌉, where `largest` is the largest count that a cell can have.
+        Each bit is flipped with probability 1/(α+2).
         """
         return ceil(self.largest * self._levels_per_count(l1))
 
@@ -192,8 +192,9 @@ class ALP(Mechanism):
         """Return the total number of released bits. `l1` is the largest total change of the counts that one
         protected unit can cause.
 
-        The number is size_factor·total·ε/(α·l1), rounded up to a power of two >= 64. Here `total` is the
-        public upper bound on the sum of all counts. Each bit is flipped with probability 1/(α+2).
+        The number of bits is size_factor·total·ε/(α·l1), rounded up to a power of two, and at least 64. Here
+        `total` is the public upper bound on the sum of all counts. Each bit is flipped with probability
+        1/(α+2).
         """
         least = ceil(Fraction(self.size_factor) * self.total * self._levels_per_count(l1))
         return max(64, 1 << (least - 1).bit_length())

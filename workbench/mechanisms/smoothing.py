@@ -147,9 +147,9 @@ class FPA(contributions.Contributions):
         The first number, √k·Δ₂, is an upper bound for two reasons. An orthonormal transform does not change the
         l2 norm. The l1 norm of k numbers is at most √k times their l2 norm. The second number, k·Δ₁/√n, is an
         upper bound for the following reason. A record changes the first coefficient, which is proportional to
-        the mean, by 1/√n. The record changes the two coefficients of a frequency by √(2/n)·(|cos| + |sin|) in
-        total, which is at most 2/√n. If the k coefficients contain both coefficients of each frequency, they
-        change by at most k/√n in total.
+        the mean, by 1/√n. The record changes the two coefficients of a frequency by √(2/n)·(|cos φ| + |sin φ|)
+        in total, where the angle φ depends on the cell. This change is at most 2/√n. If the k coefficients
+        contain both coefficients of each frequency, they change by at most k/√n in total.
         """
         return np.minimum(np.sqrt(k) * bound.l2, k * (bound.l1 / sqrt(n))) * _UP
 
@@ -161,10 +161,10 @@ class FPA(contributions.Contributions):
 
         The second number, Δ₁·√(k/n), is an upper bound for the following reason. A record changes the first
         coefficient, which is proportional to the mean, by 1/√n. The record changes the two coefficients of a
-        frequency by √(2/n)·(cos, sin). So the squared change of the first coefficient is 1/n, and the squared
-        change for each frequency is 2/n. If the k coefficients contain both coefficients of each frequency, one
-        record changes them by √(k/n) in the l2 norm. The change by several records is at most the sum of the
-        changes by single records.
+        frequency by √(2/n)·(cos φ, sin φ), where the angle φ depends on the cell. So the squared change of the
+        first coefficient is 1/n, and the squared change for each frequency is 2/n. If the k coefficients
+        contain both coefficients of each frequency, one record changes them by √(k/n) in the l2 norm. The
+        change by several records is at most the sum of the changes by single records.
         """
         return np.minimum(bound.l2, bound.l1 * np.sqrt(k / n)) * _UP
 
@@ -325,9 +325,10 @@ class GS(contributions.Contributions):
 
     GS is grouping and smoothing. The mechanism puts similar counts into groups of `width` counts. For each
     group, it releases one noisy mean as the value of all counts in the group. To find similar counts, the
-    mechanism first draws a sample of the records, and measures noisy counts of this sample. It sorts all items
-    by these noisy counts, or all edges (pairs of an item and a context). Each group consists of counts that
-    follow each other in this order. `grouping` determines the sample:
+    mechanism first draws a sample of the records, and measures noisy counts of this sample. For the table of
+    items, it sorts the items by these noisy counts. For the table of edges (pairs of an item and a context), it
+    sorts the edges. Each group consists of counts that follow each other in this order. `grouping` determines
+    the sample:
 
     `onesample`  one random record of each user, so a user changes the counts by 1
     `rowsample`  all records of a random share `beta` of the users (needs less noise at the same ε)
@@ -396,9 +397,9 @@ class GS(contributions.Contributions):
         return bounded
 
     def amplified_epsilon(self, epsilon: float) -> float:
-        """Return the ε' that a measurement of a random sample of users may use, if the measurement may cost ε.
-        ε' is at least ε, because the sample may leave out a user (amplification by sampling). If each user is
-        in the sample with probability β, the formula is ε' = ln(1 + (e^ε − 1)/β), rounded down.
+        """Return the ε' with which a random sample of users may be measured, so that the measurement costs only
+        ε. ε' is at least ε, because the sample may leave out a user (amplification by sampling). If each user
+        is in the sample with probability β, the formula is ε' = ln(1 + (e^ε − 1)/β), rounded down.
         """
         if epsilon > 500:  # the logarithm of β is all that is lost
             return epsilon

@@ -58,7 +58,7 @@ class ItemBlanket(Mechanism):
                knowledge that the table cannot have more than `nonempty` non-empty cells. If the table has more,
                the mechanism raises an error. Because others can notice this error, do not compute `nonempty`
                from the table.
-    Source     This is our own mechanism, after the private item blanket of Kerschbaum, Lee & Wu, 2025.
+    Source     This is our own mechanism, modelled on the private item blanket of Kerschbaum, Lee & Wu, 2025.
     Differs    Kerschbaum, Lee & Wu have other rules for the number of cells, the threshold, the division of ε
                and the draw of cells. We proved the guarantee of our version (see docs/proofs.toml). We also
                checked the guarantee on small tables by enumerating all outcomes.
@@ -165,13 +165,15 @@ class GaussianSparseHistogram(Mechanism):
     converges = False  # a cell that one unit could fill stays out, at any ε
 
     def threshold(self, bound: Bound) -> int:
-        """Return the threshold T in counts, for tables with the given bound. The mechanism releases a
-        non-empty cell if its noisy count is at least T.
+        """Return the threshold T, as a number of records, for tables with the given bound. The mechanism
+        releases a non-empty cell if its noisy count is at least T.
         """
         return self._noise(bound).threshold
 
     def deviation(self, bound: Bound) -> float:
-        """Return the standard deviation σ of the noise in counts, for tables with the given bound."""
+        """Return the standard deviation σ of the noise, as a number of records, for tables with the given
+        bound.
+        """
         return self._noise(bound).deviation
 
     def _noise(self, bound: Bound) -> noise.SparseNoise:
@@ -242,8 +244,8 @@ class MisraGries(Mechanism):
         return f"Misra–Gries{derived}"
 
     def threshold(self, bound: Bound) -> int:
-        """Return the threshold τ in counts, for tables with the given bound. The mechanism releases a cell if
-        its noisy counter is at least τ.
+        """Return the threshold τ, as a number of records, for tables with the given bound. The mechanism
+        releases a cell if its noisy counter is at least τ.
         """
         budget = self.budget
         return noise.misra_gries_threshold(
@@ -308,8 +310,8 @@ class CorrelatedGaussianSparseHistogram(Mechanism):
     converges = False  # a cell that one unit could fill stays out, at any ε
 
     def threshold(self, bound: Bound) -> float:
-        """Return the threshold τ in counts, for tables with the given bound. The mechanism releases a
-        non-empty cell if its noisy count is at least τ.
+        """Return the threshold τ, as a number of records, for tables with the given bound. The mechanism
+        releases a non-empty cell if its noisy count is at least τ.
         """
         budget = self.budget
         return noise.correlated_noise(

@@ -96,8 +96,8 @@ class SparseSummary(Mechanism):
     consistent: bool
 
     def refuse_inconsistent(self, theta: float | None) -> None:
-        """Check the option `consistent`. It needs a `Dyadic()` transform and a filter with a threshold `theta`
-        >= 1. If `consistent` is True without them, raise a ValueError.
+        """Raise a ValueError if `consistent` is True, and the transform is not `Dyadic()` or the filter's
+        threshold `theta` is below 1.
         """
         if self.consistent and not isinstance(self.transform, Dyadic):
             given = f" with transform = {self.transform!r}"
@@ -199,16 +199,18 @@ class HighPassFilter(SparseSummary):
     Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. The whole budget pays for the
                noise on the counts. The filter uses only noisy counts, so the filter costs no budget. With a
                `transform`, the mechanism adds noise to nodes instead of cells. A node is a sum of cells, or a
-               difference of two such sums. For m cells, one record changes ⌈log₂m⌉ + 1 nodes, or more with
-               `Dyadic(2)`. The budget is divided among these nodes.
+               difference of two such sums. The budget is divided among the nodes that one record changes. For m
+               cells, one record changes ⌈log₂m⌉ + 1 nodes. With `Dyadic(2)`, nodes are boxes over two
+               attributes, and one record changes more nodes.
     Assumes    No protected unit changes the counts by more than the table's bound allows. You choose θ, or
                the `size` from which the mechanism computes θ, without looking at the data.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.2, Theorem 1, and appendix C.1.
                Section 3 (Theorem 4) is about transforms, and section 4.3 is about the option `consistent`.
     Differs    Our formulas hold for every real number θ. The formulas of the paper hold only for integers. The
                threshold that we compute from `size` depends on the number m of all cells. A threshold that
-               depends on the number of empty cells would reveal how many cells are not empty. Even if a summary
-               is small, the mechanism does not draw another summary, because repeated draws could cost 2ε.
+               depends on the number of empty cells would reveal how many cells are not empty. Even if a release
+               contains few cells, the mechanism does not draw the noise again, because repeated draws could
+               cost 2ε.
     Cost       Time and memory are O(non-empty cells + released cells). Neither depends on the number m of
                possible cells. With a transform other than `Dyadic(2)`, n non-empty cells lead to O(n·log(m/n))
                non-empty nodes.
@@ -250,9 +252,9 @@ class HighPassFilter(SparseSummary):
         return self.sides * alpha ** ceil(theta) / (1 + alpha)
 
     def threshold(self, domain: Domain, l1: Bound | float) -> float:
-        """Return the threshold θ in counts. If you gave `theta`, the threshold is `theta`. If you gave `size`,
-        the threshold is an integer >= 1. It is the smallest threshold with which a release of an empty table
-        contains at most `size` cells on average.
+        """Return the threshold θ, as a number of records. If you gave `theta`, the threshold is `theta`. If you
+        gave `size`, the threshold is the smallest integer >= 1 with which a release of an empty table contains
+        at most `size` cells on average.
 
         If all m cells get noise of the same scale, the function solves sides·m·α^θ/(1+α) = size for θ, where
         α = exp(−ε/l1). If nodes of a transform get noise of different scales, the function searches for θ by
@@ -320,8 +322,9 @@ class ThresholdSampling(SparseSummary):
     Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. The whole budget pays for the
                noise on the counts. The mechanism draws the sample from noisy counts, so the draw costs no
                budget. With a `transform`, the mechanism adds noise to nodes instead of cells. A node is a sum
-               of cells, or a difference of two such sums. For m cells, one record changes ⌈log₂m⌉ + 1 nodes, or
-               more with `Dyadic(2)`. The budget is divided among these nodes.
+               of cells, or a difference of two such sums. The budget is divided among the nodes that one record
+               changes. For m cells, one record changes ⌈log₂m⌉ + 1 nodes. With `Dyadic(2)`, nodes are boxes
+               over two attributes, and one record changes more nodes.
     Assumes    No protected unit changes the counts by more than the table's bound allows. You choose `theta`,
                `tau` and `size` without looking at the data.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, Theorem 2, and appendix C.2.
@@ -379,9 +382,9 @@ class ThresholdSampling(SparseSummary):
         return noise.empty_cell(law, self.theta, self.sides, tau).chance
 
     def threshold(self, domain: Domain, l1: Bound | float) -> float:
-        """Return the threshold τ in counts. If you gave `tau`, the threshold is `tau`. If you gave `size`, the
-        function computes τ so that a release of an empty table contains `size` cells on average. If the filter
-        alone keeps at most `size` cells on average, τ is 0.
+        """Return the threshold τ, as a number of records. If you gave `tau`, the threshold is `tau`. If you
+        gave `size`, the function computes τ so that a release of an empty table contains `size` cells on
+        average. If the filter alone keeps at most `size` cells on average, τ is 0.
 
         `l1` is the largest total change of the counts that one protected unit can cause. If the budget is a
         ρ, pass the table's `Bound` as `l1` instead.
@@ -457,8 +460,9 @@ class PrioritySampling(SparseSummary):
     Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. The whole budget pays for the
                noise on the counts. The mechanism draws the sample from noisy counts, so the draw costs no
                budget. With a `transform`, the mechanism adds noise to nodes instead of cells. A node is a sum
-               of cells, or a difference of two such sums. For m cells, one record changes ⌈log₂m⌉ + 1 nodes, or
-               more with `Dyadic(2)`. The budget is divided among these nodes.
+               of cells, or a difference of two such sums. The budget is divided among the nodes that one record
+               changes. For m cells, one record changes ⌈log₂m⌉ + 1 nodes. With `Dyadic(2)`, nodes are boxes
+               over two attributes, and one record changes more nodes.
     Assumes    No protected unit changes the counts by more than the table's bound allows. You choose `size`
                and `theta` without looking at the data.
     Source     Cormode, Procopiuc, Srivastava & Tran, ICDT 2012, section 2.3, Theorem 3, and appendix C.3. With
@@ -466,10 +470,10 @@ class PrioritySampling(SparseSummary):
                Section 3 is about transforms, and section 4.3 is about the option `consistent`. Priority
                sampling itself is due to Duffield, Lund & Thorup, J. ACM 2007.
     Differs    Cormode et al. guess a sampling threshold τ_s, which determines how many cells are sampled. If
-               the guess is too high, the sample has too few cells. In this case, we lower τ_s and add cells to
-               the same sample. If we instead drew new samples until one is large enough, τ_s would be biased.
-               If at most `size` cells pass the filter, we release all of these cells, and τ_s is 0. We round
-               τ_s down to a fixed grid of numbers, and compute the weights of cells from the rounded value.
+               the guess is too high, the sample has too few cells. We then lower τ_s and add cells to the same
+               sample. If we instead drew new samples until one is large enough, τ_s would be biased. If at most
+               `size` cells pass the filter, we release all of these cells, and τ_s is 0. We round τ_s down to a
+               fixed grid of numbers, and compute the weights of cells from the rounded value.
     Cost       Time and memory are O(non-empty cells + size). Neither depends on the number m of possible cells.
                With a transform other than `Dyadic(2)`, n non-empty cells lead to O(n·log(m/n)) non-empty nodes.
                With `consistent`, every node that passes the filter takes time and memory, even if the sample
@@ -556,8 +560,8 @@ class StabilityHistogram(Mechanism):
     converges = False  # a cell that one unit could fill stays out, at any ε
 
     def threshold(self, bound: Bound) -> int:
-        """Return the threshold T in counts, for tables with the given bound. The mechanism releases a
-        non-empty cell if its noisy count is at least T.
+        """Return the threshold T, as a number of records, for tables with the given bound. The mechanism
+        releases a non-empty cell if its noisy count is at least T.
 
         Suppose that one unit adds records to several empty cells, c_j records to cell j. The probability that
         at least one of these cells is released is 1 − Π (1 − Pr[c_j + X >= T]), where X is the noise. T is the

@@ -104,7 +104,7 @@ class PortionedGeometric:
     Parameters
     ----------
     l1 : number
-        Largest total change of the values in all portions by one unit (for example a person), in counts.
+        Largest total change of the values in all portions by one unit (for example a person).
     epsilon : number
         Privacy loss ε for the release of all portions together.
     linf : number, optional
@@ -165,7 +165,7 @@ def geometric(
     values : int[n]
         Exact values, to which noise is added.
     l1 : number
-        Largest total change of the values by one unit (for example a person), in counts.
+        Largest total change of the values by one unit (for example a person).
     epsilon : number
         Privacy loss ε for the release of all values together.
     linf : number, optional
@@ -280,12 +280,12 @@ def add_noise(
     values : int[n]
         Exact values, to which noise is added.
     l1 : number
-        Largest total change of the values by one unit (for example a person), in counts.
+        Largest total change of the values by one unit (for example a person).
     epsilon : number
         Privacy loss ε for the release of all values together.
     law : "geometric" or "laplace"
         Distribution of the noise. Laplace noise is a multiple of a step. The step is a power of two, which is
-        about a thousandth of the scale l1/ε. The step is at least 1/512 and at most 1 count.
+        about a thousandth of the scale l1/ε. The step is at least 1/512 and at most 1.
     linf : number, optional
         Largest change of any single value by one unit. Default `l1`. The receipt records the cost as an ε and
         as a ρ. A smaller `linf` lowers this ρ, but not the ε.
@@ -328,7 +328,7 @@ def variance(l1: float | Fraction, epsilon: float, law: str) -> float:
     Returns
     -------
     float
-        Variance of the noise, in counts squared.
+        Variance of the noise, in the squared unit of the values.
 
     Raises
     ------
@@ -359,7 +359,7 @@ def sampler(law: Law) -> TwoSidedGeometric | DiscreteGaussian:
     Parameters
     ----------
     law : Law
-        Distribution of the noise. Its rate must be an exact fraction.
+        Distribution of the noise. The rate of this distribution must be an exact fraction.
 
     Returns
     -------
@@ -380,19 +380,19 @@ def empty_cell(
     Parameters
     ----------
     law : Law
-        Distribution of the noise. Its rate must be an exact fraction.
+        Distribution of the noise. The rate of this distribution must be an exact fraction.
     theta : number
-        Threshold θ of the filter, in counts. Cells whose noisy value is smaller than θ are dropped. With
-        `sides` = 2, the absolute value of the noisy value is compared with θ.
+        Threshold θ of the filter, as a number of records. With `sides` = 1, the filter drops cells with a noisy
+        value below θ. With `sides` = 2, it drops cells if the absolute value of the noisy value is below θ.
     sides : int
         With 2, cells with large negative noisy values also pass the filter. With 1, only cells with positive
         values pass.
     tau : number
-        Sampling threshold τ, in counts. If a cell with the noisy value v passes the filter, it is kept with
-        probability min(|v|/τ, 1). Default 0: all cells that pass the filter are kept.
+        Sampling threshold τ, as a number of records. If a cell with the noisy value v passes the filter, the
+        cell is kept with probability min(|v|/τ, 1). Default 0: all cells that pass the filter are kept.
     above : number
-        Larger sampling threshold, if the cells were sampled before with that threshold. Then the result is
-        the distribution for a cell that was not kept at the larger threshold. Default None: the cells were
+        Use this argument if the cells were already sampled once, with the larger threshold `above`. The result
+        is then the distribution for a cell that this first sample did not contain. Default None: the cells were
         not sampled before.
 
     Returns

@@ -21,7 +21,7 @@ def decay(l1: float | Fraction, epsilon: float) -> Fraction:
     Parameters
     ----------
     l1 : number
-        Largest total change of the values by one unit (for example a person), in counts.
+        Largest total change of the values by one unit (for example a person).
     epsilon : number
         Privacy loss ε of the noise.
 
@@ -35,7 +35,7 @@ def decay(l1: float | Fraction, epsilon: float) -> Fraction:
     ------
     ValueError
         If an argument is not a finite number > 0, or if the ratio is below 2^-36. With a smaller ratio, the
-        noise would not fit into 64-bit counts.
+        noise would not fit into 64-bit integers.
     """
     epsilon_ = positive("epsilon", epsilon)
     l1_ = positive("l1", l1)

@@ -73,8 +73,8 @@ def item_blanket(
     epsilon: float,
     rng: np.random.Generator | None = None,
 ) -> tuple[Int[np.ndarray, " size"], Receipt]:
-    """Choose exactly `size` cells of a domain. The function chooses the non-empty cells whose noisy count
-    reaches a threshold. Then it adds random other cells.
+    """Choose exactly `size` cells of a domain. The function first chooses the non-empty cells whose noisy count
+    reaches a threshold. Then it adds other cells at random until there are `size` cells.
 
     The choice is ε-differentially private for tables with at most `nonempty` non-empty cells. The proof is in
     docs/proofs.toml, under `ItemBlanket`.
@@ -82,7 +82,7 @@ def item_blanket(
     Parameters
     ----------
     keys : int64[n]
-        Keys (numbers) of the cells that are not empty, in ascending order.
+        Keys of the non-empty cells, in ascending order. A key is the position of a cell in the domain, from 0.
     counts : int[n]
         Counts of these cells.
     cells : int

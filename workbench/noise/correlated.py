@@ -35,10 +35,10 @@ from workbench.value import Int, sealed
 
 
 class CorrelatedNoise(NamedTuple):
-    """Parameters of noise that is correlated between cells, in counts. The noise of a cell is the sum of two
-    random numbers. The first number is the same for all cells and has the standard deviation `shared`. The
-    second number is drawn for each cell and has the standard deviation `own`. `threshold` is the smallest noisy
-    count that is released.
+    """Parameters of noise that is correlated between cells, as numbers of records. The noise of a cell is the
+    sum of two random numbers. The first number is the same for all cells and has the standard deviation
+    `shared`. The second number is drawn for each cell and has the standard deviation `own`. `threshold` is the
+    smallest noisy count that is released.
     """
 
     shared: float
@@ -50,16 +50,16 @@ class CorrelatedNoise(NamedTuple):
 def correlated_noise(
     nonempty: int, moved: float, epsilon: float, delta: float
 ) -> CorrelatedNoise:
-    """Return the parameters of correlated noise for a table with at most `nonempty` non-empty cells. These
-    are the standard deviations of the noise, and the threshold that a noisy count must reach to be released.
+    """Return the parameters of correlated noise for a table with at most `nonempty` non-empty cells. The
+    parameters are two standard deviations, and the threshold that a noisy count must reach to be released.
 
     Parameters
     ----------
     nonempty : int
         Public upper bound on the number of non-empty cells.
     moved : float
-        Largest change of any single count by one unit, for example a person. All changes of a unit must be in
-        the same direction.
+        Largest change of any single count by one unit, for example a person. All changes that one unit causes
+        must be in the same direction.
     epsilon, delta : float
         Privacy loss ε and failure probability δ of the release.
 
@@ -106,7 +106,7 @@ def correlated_gaussian(
     Parameters
     ----------
     keys : int64[n]
-        Keys (numbers) of the cells that are not empty, in ascending order.
+        Keys of the non-empty cells, in ascending order. A key is the position of a cell in the domain, from 0.
     counts : int[n]
         Counts of these cells.
     bound : Bound

@@ -58,7 +58,7 @@ def exponential_mechanism(
     scores of the same row in opposite directions. Then you may pass `monotone=True`. With this option, the
     probability is proportional to the weight exp(ε·score_i / sensitivity), without the factor 2.
 
-    With this option, the choices are still ε-differentially private. For example, consider a single row in
+    Even with `monotone=True`, the choices are ε-differentially private. For example, consider a single row in
     which an added unit raises scores. The unit then multiplies each weight by a factor between 1 and e^ε. The
     sum of the weights changes by a factor in the same range. So the ratio of a weight and the sum, which is a
     probability, changes by a factor between e^−ε and e^ε.
@@ -90,8 +90,8 @@ def exponential_mechanism(
         Mask of the candidates that may be chosen, at least one per row. The mask must be public. By default,
         all candidates may be chosen.
     adaptive : bool
-        Whether ε depends on earlier noisy answers. The receipt then states the cost in ρ, because only sums
-        of ρ are proven for such costs. Default False.
+        True if ε depends on earlier noisy answers. The receipt then states the cost in ρ, because for such an ε
+        only the sum of costs in ρ is proven. Default False.
     rng : Generator, optional
         With a seeded generator, you get the same choices again. Use None (the default) for choices that you
         publish.
@@ -317,7 +317,7 @@ def dirichlet_multinomial(
     Parameters
     ----------
     keys : int64[n]
-        Keys (numbers) of the cells that are not empty, in ascending order.
+        Keys of the non-empty cells, in ascending order. A key is the position of a cell in the domain, from 0.
     counts : int[n]
         Counts of these cells.
     size : int

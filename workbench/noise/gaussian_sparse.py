@@ -59,8 +59,8 @@ _MOST_CELLS = 10**6  # of one unit: each number of new cells is a case
 
 class SparseNoise(NamedTuple):
     """Parameters of Gaussian noise on the counts of non-empty cells. `rate` is 1/(2σ²), where σ is the standard
-    deviation of the noise. `threshold` is the smallest noisy count that is released. The release costs the δ in
-    `delta`.
+    deviation of the noise. `threshold` is the smallest noisy count that is released. `delta` is the δ that the
+    release costs.
     """
 
     rate: Fraction
@@ -69,7 +69,7 @@ class SparseNoise(NamedTuple):
 
     @property
     def deviation(self) -> float:
-        """Standard deviation σ of the noise, in counts."""
+        """Standard deviation σ of the noise, as a number of records."""
         return sqrt(1 / (2 * self.rate))
 
 
@@ -165,8 +165,8 @@ def sparse_noise(bound: Bound, epsilon: float, delta: float) -> SparseNoise:
     """Return the narrowest Gaussian noise and the smallest threshold with which a release by
     `gaussian_sparse_histogram` is (ε, δ)-differentially private.
 
-    First, the noise is made as narrow as the given δ allows. Then the threshold is made as small as this
-    noise allows.
+    First, the function makes the noise as narrow as the given δ allows. Then it makes the threshold as small as
+    ε, δ and this noise allow.
 
     Parameters
     ----------
@@ -178,8 +178,8 @@ def sparse_noise(bound: Bound, epsilon: float, delta: float) -> SparseNoise:
     Returns
     -------
     SparseNoise
-        Rate of the noise (1/(2σ²), where σ is its standard deviation), threshold in counts, and the δ that
-        the release costs.
+        Rate of the noise, threshold as a number of records, and the δ that the release costs. The rate is
+        1/(2σ²), where σ is the standard deviation of the noise.
 
     Raises
     ------
@@ -241,7 +241,7 @@ def gaussian_sparse_histogram(
     Parameters
     ----------
     keys : int64[n]
-        Keys (numbers) of the cells that are not empty, in ascending order.
+        Keys of the non-empty cells, in ascending order. A key is the position of a cell in the domain, from 0.
     counts : int[n]
         Counts of these cells.
     bound : Bound

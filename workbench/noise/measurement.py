@@ -95,8 +95,8 @@ class Measurement:
         For each part, its cells as pairs (number of the first cell, number of the last cell + 1) in ascending
         order. All parts together must contain each cell exactly once.
     theta : number
-        Threshold θ of the filter, in counts. Cells whose noisy value is smaller than θ are not released. With
-        `sides` = 2, cells are not released if the absolute value of their noisy value is smaller than θ.
+        Threshold θ of the filter, as a number of records. With `sides` = 1, the filter drops cells with a noisy
+        value below θ. With `sides` = 2, it drops cells if the absolute value of the noisy value is below θ.
     sides : int
         With 2, cells with large negative noisy values also pass the filter. With 1, only cells with positive
         values pass. Default 2.
@@ -286,7 +286,7 @@ def threshold_sample(
     threads: int | None = None,
 ) -> NoisyCells:
     """Add noise to all cells, including empty cells. Drop the cells with a small noisy value, and release a
-    random sample of the other cells. Return the released cells and receipts, which record the privacy cost.
+    random sample of the other cells. Return the released cells, and receipts that record the privacy cost.
 
     Let v be the noisy value of a cell. The first step is a filter: the cell passes if |v| >= theta (for
     `sides` = 2) or if v >= theta (for `sides` = 1). The second step is sampling: a cell that passed is
@@ -304,14 +304,14 @@ def threshold_sample(
         of cells, and the ε or ρ of the noise. It also contains a limit on how much one unit (for example a
         person) can change the counts of these cells.
     theta : number
-        Threshold θ of the filter, in counts. Cells whose noisy value is smaller than θ are not released. With
-        `sides` = 2, cells are not released if the absolute value of their noisy value is smaller than θ.
+        Threshold θ of the filter, as a number of records. With `sides` = 1, the filter drops cells with a noisy
+        value below θ. With `sides` = 2, it drops cells if the absolute value of the noisy value is below θ.
     sides : int
         With 2, cells with large negative noisy values also pass the filter. With 1, only cells with positive
         values pass. Default 2.
     tau : number
-        Sampling threshold τ, in counts. If a cell with the noisy value v passes the filter, the cell is
-        released with probability min(|v|/τ, 1). With the default 0, all cells that pass the filter are
+        Sampling threshold τ, as a number of records. If a cell with the noisy value v passes the filter, the
+        cell is released with probability min(|v|/τ, 1). With the default 0, all cells that pass the filter are
         released.
     rng : Generator, optional
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
@@ -401,8 +401,8 @@ def priority_sample(
         of cells, and the ε or ρ of the noise. It also contains a limit on how much one unit (for example a
         person) can change the counts of these cells.
     theta : number
-        Threshold θ of a filter, in counts. Cells whose noisy value is smaller than θ are not released. With
-        `sides` = 2, cells are not released if the absolute value of their noisy value is smaller than θ.
+        Threshold θ of a filter, as a number of records. With `sides` = 1, the filter drops cells with a noisy
+        value below θ. With `sides` = 2, it drops cells if the absolute value of the noisy value is below θ.
     size : int
         Number of cells to release. If fewer cells pass the filter, all of them are released.
     sides : int
@@ -445,8 +445,9 @@ def priority_sample_public(
     rng: np.random.Generator | None = None,
 ) -> tuple[Bool[np.ndarray, " n"], float]:
     """Choose `size` of the given noisy values, which are already public. The function draws a random priority
-    for each value, as in `priority_sample`. It keeps the values with the largest priorities. Values below the
-    threshold θ are never kept. With `sides` = 2, values are never kept if their absolute value is below θ.
+    for each value, as in `priority_sample`. It keeps the values with the largest priorities. With `sides` = 1,
+    values below the threshold θ are never kept. With `sides` = 2, values with an absolute value below θ are
+    never kept.
 
     Parameters
     ----------

@@ -82,18 +82,19 @@ def misra_gries_threshold(
     Parameters
     ----------
     l1 : number
-        Largest number of elements of one unit, for example a person.
+        Largest number of records of one unit, for example a person.
     epsilon, delta : float
         Privacy loss ε and failure probability δ of the release.
     rule : str
-        Rule for the threshold. "derived" gives the smallest τ that costs at most the given δ. "published"
-        gives the threshold from the paper of Lebeda & Tětek, which is 1 + 2·ln(3/δ)/ε for one element per
-        unit, rounded up. If the derived threshold is larger, "published" gives the derived threshold.
+        Rule for the threshold. "derived" gives the smallest τ that costs at most the given δ. "published" gives
+        the threshold from the paper of Lebeda & Tětek, which is 1 + 2·ln(3/δ)/ε for one record per unit,
+        rounded up. If the derived threshold is larger, "published" gives the derived threshold.
 
     Returns
     -------
     int, float
-        Threshold τ in counts, and the δ that a release with this threshold costs, rounded up.
+        Threshold τ as a number of records, and the δ that a release with this threshold costs. The δ is rounded
+        up.
     """
     rate = decay(l1, epsilon)
     elements = int(l1)
@@ -130,13 +131,13 @@ def misra_gries(
     Parameters
     ----------
     keys : int64[n]
-        Keys (numbers) of the cells that are not empty, in ascending order.
+        Keys of the non-empty cells, in ascending order. A key is the position of a cell in the domain, from 0.
     counts : int[n]
-        Counts of these cells: the number of elements (records) in each cell.
+        Counts of these cells: the number of records in each cell.
     size : int
         Number of counters in the sketch.
     l1, epsilon, delta, rule : number, number, float and str
-        `l1` is the largest number of elements of one unit (for example a person). `epsilon` is the privacy loss
+        `l1` is the largest number of records of one unit (for example a person). `epsilon` is the privacy loss
         ε, and `delta` is the failure probability δ. `rule` determines the threshold: the threshold of the paper
         ("published"), or a smaller threshold of our own ("derived").
     rng : Generator, optional
@@ -146,8 +147,8 @@ def misra_gries(
     Returns
     -------
     keys, counts, threshold : int64[k], int64[k] and int
-        Keys of the cells whose counters are released, the noisy values of these counters, and the threshold
-        in counts.
+        Keys of the cells whose counters are released, the noisy values of these counters, and the threshold as
+        a number of records.
     Receipt
         Receipt that records the privacy cost: the ε that you gave, and the δ of a release with this threshold.
 

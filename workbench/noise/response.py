@@ -163,7 +163,7 @@ def randomised_response(
     Parameters
     ----------
     keys : int64[n]
-        Keys (numbers) of the cells that are not empty, in ascending order.
+        Keys of the non-empty cells, in ascending order. A key is the position of a cell in the domain, from 0.
     counts : int[n]
         Number of records in each of these cells.
     domain : Domain
@@ -434,7 +434,7 @@ def alp_projection(
     Parameters
     ----------
     keys : int64[n]
-        Keys (numbers) of the cells that are not empty, in ascending order.
+        Keys of the non-empty cells, in ascending order. A key is the position of a cell in the domain, from 0.
     counts : int[n]
         Counts of these cells.
     hash_words : uint64[levels, 3]

@@ -374,7 +374,7 @@ def distinct_ranks(count: int, size: int, words: Words) -> Int[np.ndarray, " cou
 def random_words(
     count: int, *, rng: np.random.Generator | None = None, names: Names = None
 ) -> UInt64[np.ndarray, " count"]:
-    """Draw random 64-bit words for a release, for example for the hash functions that it uses.
+    """Draw random 64-bit words for a release, for example for the hash functions that the release uses.
 
     Parameters
     ----------

@@ -92,12 +92,13 @@ def noisy_threshold(
     """Add noise to counts, and find the counts whose noisy value reaches a threshold. The function does not
     return the noisy values.
 
-    In a typical table, most counts are 0. For the counts of 0, pass only their number, as `zeros`.
+    In a typical table, most counts are 0. Do not list these zeros in `counts`. Pass only how many there are, as
+    `zeros`.
 
-    The comparisons cost as much privacy as a release of the noisy counts. Each count of 0 reaches the
-    threshold with the same probability, independently of the others. If the counts are integers and the
-    threshold is positive, the function directly draws the counts of 0 that reach the threshold. So the
-    running time does not grow with the number of the other counts of 0.
+    The comparisons cost as much privacy as a release of the noisy counts. Each count of 0 reaches the threshold
+    with the same probability, independently of the others. If the counts are integers and the threshold is
+    positive, the function directly draws the counts of 0 that reach the threshold. So the running time does not
+    grow with the number of zeros that stay below the threshold.
 
     Parameters
     ----------
@@ -108,7 +109,8 @@ def noisy_threshold(
     zeros : int
         Number of additional counts of 0.
     threshold : number
-        Threshold, in counts. A count reaches the threshold if its noisy value is at least this number.
+        Threshold, as a number of records. A count reaches the threshold if its noisy value is at least this
+        number.
     l1 : number
         Largest total change of the counts by one unit (for example a person).
     epsilon : number
@@ -193,7 +195,7 @@ def stability_histogram(
     Parameters
     ----------
     keys : int64[n]
-        Keys (numbers) of the cells that are not empty, in ascending order.
+        Keys of the non-empty cells, in ascending order. A key is the position of a cell in the domain, from 0.
     counts : int[n]
         Counts of these cells.
     bound : Bound
@@ -210,8 +212,8 @@ def stability_histogram(
     Returns
     -------
     StableCells
-        Released cells with their noisy counts, the threshold in counts, and a receipt, which records the
-        privacy cost with the exact δ.
+        Released cells with their noisy counts, the threshold as a number of records, and a receipt. The receipt
+        records the privacy cost with the exact δ.
 
     Raises
     ------
@@ -292,7 +294,7 @@ def stable_cells(
     Parameters
     ----------
     keys : int64[n]
-        Keys (numbers) of the cells that are not empty, in ascending order.
+        Keys of the non-empty cells, in ascending order. A key is the position of a cell in the domain, from 0.
     counts : int[n]
         Counts of these cells.
     part : StablePart
@@ -356,10 +358,10 @@ def stability_threshold(
     Returns
     -------
     int
-        Threshold, in counts.
+        Threshold, as a number of records.
     float
-        Probability that any cell with records of only one unit is released, for the worst unit. The number is
-        rounded up to a float.
+        Largest probability, over all units that the bound allows, that any cell with records of only this unit
+        is released. The probability is rounded up to a float.
 
     Raises
     ------

@@ -40,9 +40,9 @@ class Receipt:
     a person) is added or removed. For some receipts, one unit is replaced by another, or the values of a
     single record change ("local").
 
-    The field `part` is for measurements of disjoint groups of people. The field is a pair of two names. The
-    first name is that of the division into groups. The second name is that of the measured group. Each person
-    is in only one group. Therefore, the measurements of all groups together cost only as much as the
+    The field `part` is for measurements of disjoint groups of people. The field contains two names: the name of
+    the division into groups, and the name of the measured group. An example is ("regions", "north"). Each
+    person is in only one group. Therefore, the measurements of all groups together cost only as much as the
     measurements of the most expensive group. This rule is used only for guarantees about added or removed
     units.
 
@@ -147,8 +147,8 @@ def exact_cost(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
     Returns
     -------
     epsilon, delta : Fraction
-        Sums over all measurements. If measurements are about disjoint groups of people, only the most
-        expensive group counts.
+        Total ε and total δ of all measurements (the noisy answers whose receipts you pass). If measurements are
+        about disjoint groups of people, only the cost of the most expensive group counts.
 
     Raises
     ------
@@ -176,9 +176,10 @@ def exact_rho(receipts: Iterable[Receipt]) -> tuple[Fraction, Fraction]:
     Returns
     -------
     rho, delta : Fraction
-        Sums over all measurements. The function converts a cost in ε to the ρ that this ε implies. If the
-        receipt of the cost contains a smaller ρ, the function uses the smaller ρ. If measurements are about
-        disjoint groups of people, only the most expensive group counts.
+        Total ρ and total δ of all measurements (the noisy answers whose receipts you pass). The function
+        converts a cost in ε to the ρ that this ε implies. If the receipt of the cost contains a smaller ρ, the
+        function uses the smaller ρ. If measurements are about disjoint groups of people, only the cost of the
+        most expensive group counts.
 
     Raises
     ------
@@ -210,8 +211,8 @@ def guarantee(receipts: Iterable[Receipt], delta: float) -> DP:
     Returns
     -------
     DP
-        Guarantee of all measurements together. The ε of this guarantee is ∞ if one of the costs is ε = ∞, or if
-                  the sum is too large for a float.
+        Guarantee for all measurements together. The ε of this guarantee is ∞ if one of the costs is ε = ∞, or
+        if the sum of the costs is too large for a float.
 
     Raises
     ------
