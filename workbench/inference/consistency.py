@@ -589,7 +589,7 @@ def nonnegative_least_squares(
     """Adjust a noisy tree by least squares so that no leaf is negative and every node is the sum of its
     children.
 
-    The result is the exact solution of this problem. The function uses a method with the name block principal
+    The result is the exact least-squares solution. The function uses a method that is called block principal
     pivoting. The method guesses which leaves (lowest nodes of the tree) are 0, and corrects all wrong guesses
     in each step. If a step no longer reduces the number of wrong guesses, the method corrects only one guess
     per step. A step takes two passes over the tree, and about ten steps are needed.

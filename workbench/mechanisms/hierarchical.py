@@ -58,11 +58,11 @@ def _check_branching(k: Any) -> str | None:
 class HierarchicalHistogram(Mechanism):
     """Release a tree of consistent noisy counts.
 
-    The leaves of the tree are the cells of the domain in order. Each other node is the sum of `branching` nodes
-    on the level below, its children. The mechanism adds noise to all nodes. Then it adjusts the noisy counts by
-    least squares, so that each parent is the sum of its children. Hay et al. call this estimate H̄. With
-    `consistent` = False, the mechanism releases the noisy tree without this adjustment (the estimate H̃ of Hay
-    et al.).
+    The leaves of the tree are the cells of the domain in order. Every other node has `branching` children on
+    the level below, and is the sum of these children. The mechanism adds noise to all nodes. Then it adjusts
+    the noisy counts by least squares, so that each parent is the sum of its children. Hay et al. call this
+    estimate H̄. With `consistent` = False, the mechanism releases the noisy tree without this adjustment (the
+    estimate H̃ of Hay et al.).
 
     Guarantee  The release is ε-DP for each unit, or ρ-zCDP if the budget is a ρ. If the count of one cell
                changes by one, one node on each level of the tree changes by one. So each of the ℓ levels of the
@@ -477,14 +477,14 @@ class InfTDA(Mechanism):
     of the node. If the count of a node is 0, the mechanism does not measure the children of the node.
 
     Guarantee  The release is ρ-zCDP if one unit is replaced by another. ρ is divided equally among the levels
-               of the tree. Adding a unit changes the counts on a level by a certain amount in the l2 norm.
-               Replacing a unit changes these counts by at most √2 times this amount. For example, the change is
-               at most √2·m if a unit may have any m trips. If you do not give `total`, the mechanism measures a
-               noisy total number of trips, which counts as one more level. Replacing a unit changes the total
-               by at most m, the largest number of trips per unit. If you give `total`, the release contains
-               this exact number. Each unit must then have one trip, so that replacing a unit does not change
-               the total. The replacement of noisy counts by integers uses only noisy counts, so it costs no
-               budget.
+               of the tree. Let a be the largest change of the counts on one level, in the l2 norm, if one unit
+               is added. If one unit is replaced by another, the change is at most √2·a. For example, the change
+               is at most √2·m if a unit may have any m trips. If you do not give `total`, the mechanism
+               measures a noisy total number of trips, which counts as one more level. Replacing a unit changes
+               the total by at most m, the largest number of trips per unit. If you give `total`, the release
+               contains this exact number. Each unit must then have one trip, so that replacing a unit does not
+               change the total. The replacement of noisy counts by integers uses only noisy counts, so it costs
+               no budget.
     Assumes    No protected unit changes the counts by more than the table's bound allows, and adding a unit
                never lowers a count. The labels of places are public. If you give `total`, the total number of
                trips must be public knowledge.

@@ -239,7 +239,7 @@ def randomness_is_the_rngs(subject: Subject) -> None:
 
 
 def fit_to_publish(subject: Subject) -> None:
-    """Check that a release without `rng` is fit to publish, and that two such releases differ.
+    """Check that a release without `rng` is not marked as simulated, and that two such releases differ.
 
     A correct mechanism fails this check in one of 10⁹ runs.
     """

@@ -61,9 +61,10 @@ class LaplaceQueries(Mechanism):
 
     Guarantee  The release is ε-DP for each unit, for all answers together.
     Assumes    No protected unit changes the counts by more than the table's bound allows. Let l1 be the largest
-               total change of the counts by one unit. The sensitivity of the workload is the largest total
-               change of all answers by one record. We compute the sensitivity from the queries and the domain,
-               without data. One unit changes the answers by at most l1 times the sensitivity, in the l1 norm.
+               total change of the counts that one unit can cause. The sensitivity of the workload is the
+               largest total change of all answers that one record can cause. We compute the sensitivity from
+               the queries and the domain, without data. One unit changes the answers by at most l1 times the
+               sensitivity, in the l1 norm.
     Source     Dwork, McSherry, Nissim & Smith, TCC 2006. Chen, Zhou & Bhowmick use the mechanism in EDBT
                2012, section 2.
     Differs    The noise is a multiple of a small public number, the step of a grid. On this grid, the noise has
@@ -190,10 +191,11 @@ class GaussianQueries(Mechanism):
 
     Guarantee  The release is ρ-zCDP for each unit, for all answers together.
     Assumes    No protected unit changes the counts by more than the table's bound allows. Let l1 be the largest
-               total change of the counts by one unit. The workload is a matrix with one row per query and one
-               column per cell. One record changes the vector of all answers by one column. The sensitivity is
-               the largest l2 norm of a column. We compute the sensitivity from the queries and the domain,
-               without data. One unit changes the answers by at most l1 times the sensitivity, in the l2 norm.
+               total change of the counts that one unit can cause. The workload is a matrix with one row per
+               query and one column per cell. One record changes the vector of all answers by one column. The
+               sensitivity is the largest l2 norm of a column. We compute the sensitivity from the queries and
+               the domain, without data. One unit changes the answers by at most l1 times the sensitivity, in
+               the l2 norm.
     Source     Canonne, Kamath & Steinke, NeurIPS 2020. The proof is in docs/accounting.md.
     Differs    If a query has real weights, we round the contribution of each record to a public grid of
                numbers, as in LaplaceQueries. Then we add up the contributions. The sensitivity includes the

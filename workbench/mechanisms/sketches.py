@@ -136,8 +136,9 @@ class ALP(Mechanism):
     """Release noisy bits that encode all counts.
 
     ALP is the approximate Laplace projection. The mechanism encodes each count by several bits of one array of
-    bits. If a count is larger, more of its bits are 1. Public hash functions determine the places of the bits.
-    Then the mechanism flips each bit of the array with probability 1/(α+2), where α is the parameter `alpha`.
+    bits. The larger a count is, the more of its bits are 1. Public hash functions determine the places of the
+    bits. Then the mechanism flips each bit of the array with probability 1/(α+2), where α is the parameter
+    `alpha`.
 
     Guarantee  The release is ε-DP for each unit, for every value of ε and α. The whole ε pays for the random
                flips of the bits. The proof is in the documentation of `noise.alp_projection`. The hash

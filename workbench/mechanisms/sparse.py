@@ -62,8 +62,8 @@ class ItemBlanket(Mechanism):
     Differs    Kerschbaum, Lee & Wu have other rules for the number of cells, the threshold, the division of ε
                and the draw of cells. We proved the guarantee of our version (see docs/proofs.toml). We also
                checked the guarantee on small tables by enumerating all outcomes.
-    Cost       Time and memory are O(non-empty cells + released cells). Neither depends on the number of
-               possible cells.
+    Cost       Time and memory are O(non-empty cells + released cells). Neither time nor memory depends on the
+               number of possible cells.
     """
 
     budget: DP = budget_field(
@@ -150,8 +150,8 @@ class GaussianSparseHistogram(Mechanism):
                the mechanism satisfies (ε, δ)-DP without the assumption. The bound's l1 is the largest total
                change of the counts. We use l1 only to limit how many counts a unit changes. δ must be above
                10⁻²⁰⁰.
-    Cost       Time and memory are O(non-empty cells), plus O(l0) to choose the noise. Neither depends on the
-               number of possible cells.
+    Cost       Time and memory are O(non-empty cells), plus O(l0) to choose the noise. Neither time nor memory
+               depends on the number of possible cells.
     """
 
     budget: DP = budget_field(
@@ -296,7 +296,8 @@ class CorrelatedGaussianSparseHistogram(Mechanism):
                other half covers the risk that the release contains a cell in which only one unit has records.
                We draw the noise with floating-point numbers, which the proof does not cover exactly. For this
                reason, releases are marked as idealised and cannot be saved. We round noisy counts to integers.
-    Cost       Time and memory are O(non-empty cells). Neither depends on the number of possible cells.
+    Cost       Time and memory are O(non-empty cells). Neither time nor memory depends on the number of possible
+               cells.
     """
 
     budget: DP = budget_field(delta="some", refused="half of its delta pays for the noise")

@@ -211,9 +211,9 @@ class HighPassFilter(SparseSummary):
                depends on the number of empty cells would reveal how many cells are not empty. Even if a release
                contains few cells, the mechanism does not draw the noise again, because repeated draws could
                cost 2ε.
-    Cost       Time and memory are O(non-empty cells + released cells). Neither depends on the number m of
-               possible cells. With a transform other than `Dyadic(2)`, n non-empty cells lead to O(n·log(m/n))
-               non-empty nodes.
+    Cost       Time and memory are O(non-empty cells + released cells). Neither time nor memory depends on the
+               number m of possible cells. With a transform other than `Dyadic(2)`, n non-empty cells lead to
+               O(n·log(m/n)) non-empty nodes.
     """
 
     budget: DP | ZCDP = budget_field(zcdp=True)
@@ -242,9 +242,9 @@ class HighPassFilter(SparseSummary):
         parameter α of the geometric noise. `theta` is the threshold θ, by default that of the mechanism.
 
         For a budget in ε, α = exp(−ε/Δ), where Δ is the largest total change of the counts that one protected
-        unit can cause. The noise has the value x with probability (1−α)/(1+α)·α^|x|. The sum over all x that
-        pass the filter is sides·α^⌈θ⌉/(1+α). For two sides and θ = 0, every cell passes the filter, so the
-        probability is 1.
+        unit can cause. The noise has the value x with probability (1−α)/(1+α)·α^|x|. The sum of these
+        probabilities over all x that pass the filter is sides·α^⌈θ⌉/(1+α). For two sides and θ = 0, every cell
+        passes the filter, so the probability is 1.
         """
         theta = self.theta if theta is None else theta
         if theta == 0 and self.sides == 2:
@@ -336,10 +336,10 @@ class ThresholdSampling(SparseSummary):
                size. Cormode et al. compute τ from the sum of all counts, ‖M‖₁, which would reveal this sum. We
                divide each sampled value by the probability with which it is kept. Cormode et al. write only
                "scaled by".
-    Cost       Time and memory are O(non-empty cells + released cells). Neither depends on the number m of
-               possible cells. With a transform other than `Dyadic(2)`, n non-empty cells lead to O(n·log(m/n))
-               non-empty nodes. With `consistent`, every node that passes the filter takes time and memory, even
-               if the sample does not contain the node.
+    Cost       Time and memory are O(non-empty cells + released cells). Neither time nor memory depends on the
+               number m of possible cells. With a transform other than `Dyadic(2)`, n non-empty cells lead to
+               O(n·log(m/n)) non-empty nodes. With `consistent`, every node that passes the filter takes time
+               and memory, even if the sample does not contain the node.
     """
 
     budget: DP | ZCDP = budget_field(zcdp=True)
@@ -474,10 +474,10 @@ class PrioritySampling(SparseSummary):
                sample. If we instead drew new samples until one is large enough, τ_s would be biased. If at most
                `size` cells pass the filter, we release all of these cells, and τ_s is 0. We round τ_s down to a
                fixed grid of numbers, and compute the weights of cells from the rounded value.
-    Cost       Time and memory are O(non-empty cells + size). Neither depends on the number m of possible cells.
-               With a transform other than `Dyadic(2)`, n non-empty cells lead to O(n·log(m/n)) non-empty nodes.
-               With `consistent`, every node that passes the filter takes time and memory, even if the sample
-               does not contain the node.
+    Cost       Time and memory are O(non-empty cells + size). Neither time nor memory depends on the number m of
+               possible cells. With a transform other than `Dyadic(2)`, n non-empty cells lead to O(n·log(m/n))
+               non-empty nodes. With `consistent`, every node that passes the filter takes time and memory, even
+               if the sample does not contain the node.
     """
 
     budget: DP | ZCDP = budget_field(zcdp=True)
@@ -548,7 +548,8 @@ class StabilityHistogram(Mechanism):
                this probability exactly. The threshold is the smallest integer for which the probability is at
                most δ, for every unit that the bound allows. The receipt, which records the privacy cost,
                contains this probability instead of δ.
-    Cost       Time and memory are O(non-empty cells). Neither depends on the number of possible cells.
+    Cost       Time and memory are O(non-empty cells). Neither time nor memory depends on the number of possible
+               cells.
     """
 
     budget: DP | ZCDP = budget_field(delta="some", zcdp=True)

@@ -24,7 +24,7 @@ Noise on values
 
 Choice of cells, values or candidates
     `threshold_sample`          random sample of the cells whose noisy count is large enough
-    `priority_sample`           fixed number of noisy cells, where larger counts are more likely
+    `priority_sample`           random sample of a fixed number of noisy cells (large counts are more likely)
     `noisy_threshold`           positions of the counts whose noisy value reaches a threshold
     `stability_histogram`       non-empty cells whose noisy count reaches a threshold
     `stability_threshold`       smallest safe threshold of a stability histogram
@@ -45,7 +45,7 @@ Functions without private data, and without a receipt
     `check_size`                check that a release fits into memory
 
 Receipts for whole procedures
-    `by_theorem`                for a procedure that costs less than its measurements, by a theorem
+    `by_theorem`                for a procedure that, by a theorem, costs less than the sum of its measurements
     `withdrawn`                 for a procedure whose paper states a wrong guarantee
     `unprotected`               for a value that is released without noise
 

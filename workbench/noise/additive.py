@@ -47,9 +47,9 @@ def geometric_rho(
     decay : number
         Decay of the noise, which is ε/l1. Noise x has a probability proportional to exp(−decay·|x|).
     l1 : number
-        Largest total change of the values by one unit (for example a person).
+        Largest total change of the values that one unit (for example a person) can cause.
     linf : number, optional
-        Largest change of any single value by one unit. Default `l1`.
+        Largest change of any single value that one unit can cause. Default `l1`.
 
     Returns
     -------
@@ -104,12 +104,12 @@ class PortionedGeometric:
     Parameters
     ----------
     l1 : number
-        Largest total change of the values in all portions by one unit (for example a person).
+        Largest total change that one unit (for example a person) can cause in the values of all portions.
     epsilon : number
         Privacy loss ε for the release of all portions together.
     linf : number, optional
-        Largest change of any single value by one unit. Default `l1`. The receipt records the cost as an ε and
-        as a ρ. A smaller `linf` lowers this ρ, but not the ε.
+        Largest change of any single value that one unit can cause. Default `l1`. The receipt records the cost
+        as an ε and as a ρ. A smaller `linf` lowers this ρ, but not the ε.
     rng : Generator, optional
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.
@@ -165,12 +165,12 @@ def geometric(
     values : int[n]
         Exact values, to which noise is added.
     l1 : number
-        Largest total change of the values by one unit (for example a person).
+        Largest total change of the values that one unit (for example a person) can cause.
     epsilon : number
         Privacy loss ε for the release of all values together.
     linf : number, optional
-        Largest change of any single value by one unit. Default `l1`. The receipt records the cost as an ε and
-        as a ρ. A smaller `linf` lowers this ρ, but not the ε.
+        Largest change of any single value that one unit can cause. Default `l1`. The receipt records the cost
+        as an ε and as a ρ. A smaller `linf` lowers this ρ, but not the ε.
     rng : Generator, optional
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.
@@ -216,14 +216,14 @@ def laplace(
     values : float[n] or int[n]
         Exact values, to which noise is added.
     l1 : number
-        Largest total change of the values by one unit (for example a person).
+        Largest total change of the values that one unit (for example a person) can cause.
     epsilon : number
         Privacy loss ε for the release of all values together.
     grid : float
         Step: every noisy value is a multiple of this number. The step must be a power of two and public.
     linf : number, optional
-        Largest change of any single value by one unit. Default `l1`. The receipt records the cost as an ε and
-        as a ρ. A smaller `linf` lowers this ρ, but not the ε.
+        Largest change of any single value that one unit can cause. Default `l1`. The receipt records the cost
+        as an ε and as a ρ. A smaller `linf` lowers this ρ, but not the ε.
     l0 : int, optional
         Largest number of values that one unit changes. Default: all values.
     rng : Generator, optional
@@ -280,15 +280,15 @@ def add_noise(
     values : int[n]
         Exact values, to which noise is added.
     l1 : number
-        Largest total change of the values by one unit (for example a person).
+        Largest total change of the values that one unit (for example a person) can cause.
     epsilon : number
         Privacy loss ε for the release of all values together.
     law : "geometric" or "laplace"
         Distribution of the noise. Laplace noise is a multiple of a step. The step is a power of two, which is
         about a thousandth of the scale l1/ε. The step is at least 1/512 and at most 1.
     linf : number, optional
-        Largest change of any single value by one unit. Default `l1`. The receipt records the cost as an ε and
-        as a ρ. A smaller `linf` lowers this ρ, but not the ε.
+        Largest change of any single value that one unit can cause. Default `l1`. The receipt records the cost
+        as an ε and as a ρ. A smaller `linf` lowers this ρ, but not the ε.
     rng : Generator, optional
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.
@@ -321,9 +321,9 @@ def variance(l1: float | Fraction, epsilon: float, law: str) -> float:
     Parameters
     ----------
     l1, epsilon, law : number, number and str
-        The same as for `add_noise`. `l1` is the largest total change of the values by one unit (for example a
-        person). `epsilon` is the privacy loss ε. `law` is the distribution of the noise, "geometric" or
-        "laplace".
+        The same as for `add_noise`. `l1` is the largest total change of the values that one unit (for example a
+        person) can cause. `epsilon` is the privacy loss ε. `law` is the distribution of the noise, "geometric"
+        or "laplace".
 
     Returns
     -------

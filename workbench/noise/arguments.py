@@ -21,7 +21,7 @@ def decay(l1: float | Fraction, epsilon: float) -> Fraction:
     Parameters
     ----------
     l1 : number
-        Largest total change of the values by one unit (for example a person).
+        Largest total change of the values that one unit (for example a person) can cause.
     epsilon : number
         Privacy loss ε of the noise.
 

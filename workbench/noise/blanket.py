@@ -92,7 +92,7 @@ def item_blanket(
     size : int
         Number of cells in the release, at least `nonempty` and at most `cells`.
     l1 : number
-        Largest total change of the counts by one unit (for example a person).
+        Largest total change of the counts that one unit (for example a person) can cause.
     epsilon : number
         Privacy loss ε of the choice.
     rng : Generator, optional

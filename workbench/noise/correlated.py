@@ -58,8 +58,8 @@ def correlated_noise(
     nonempty : int
         Public upper bound on the number of non-empty cells.
     moved : float
-        Largest change of any single count by one unit, for example a person. All changes that one unit causes
-        must be in the same direction.
+        Largest change of any single count that one unit, for example a person, can cause. All changes that a
+        unit causes must be in the same direction.
     epsilon, delta : float
         Privacy loss ε and failure probability δ of the release.
 

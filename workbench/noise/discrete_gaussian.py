@@ -340,8 +340,8 @@ class GaussianBlock(NamedTuple):
 
     @property
     def moved(self) -> Fraction:
-        """Largest sum of squared changes of the counts in this block by one unit, for example a person. This
-        number is the argument `moved` of `Source.add`.
+        """Largest sum of squared changes that one unit, for example a person, can cause in the counts of this
+        block. This number is the argument `moved` of `Source.add`.
         """
         return self.l2_squared
 
@@ -425,8 +425,8 @@ def gaussian(
     values : int[n]
         Exact values, to which noise is added.
     l2_squared : Fraction or number
-        Square of the l2 sensitivity: the largest sum of squared changes of the values by one unit (for
-        example a person).
+        Square of the l2 sensitivity: the largest sum of squared changes that one unit (for example a person)
+        can cause in the values.
     rho : number
         Privacy loss ρ for the release of all values together.
     rng : Generator, optional
@@ -463,16 +463,16 @@ def gaussian_on_grid(
     the result is ρ-zCDP. Also return a receipt, which records the privacy cost.
 
     The step is the argument `grid`. Rounding moves a value by at most half a step. So for n values, rounding
-    raises the largest change by one unit by at most √n steps in the Euclidean norm. The function adds enough
-    noise for this larger change.
+    adds at most √n steps to the largest change that one unit can cause, in the Euclidean norm. The function
+    adds enough noise for this larger change.
 
     Parameters
     ----------
     values : float[n]
         Exact values, to which noise is added.
     l2_squared : Fraction or number
-        Square of the l2 sensitivity: the largest sum of squared changes of the values by one unit (for
-        example a person).
+        Square of the l2 sensitivity: the largest sum of squared changes that one unit (for example a person)
+        can cause in the values.
     rho : number
         Privacy loss ρ for the release of all values together.
     grid : float

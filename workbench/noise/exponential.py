@@ -75,8 +75,8 @@ def exponential_mechanism(
         Scores, with one row per choice. A candidate with the score −inf is never chosen. The positions of the
         scores −inf must be public.
     sensitivity : number
-        Upper bound on the sum of sᵢ over all rows, where sᵢ is the largest change of any score in row i by
-        one unit (for example a person).
+        Upper bound on the sum of sᵢ over all rows, where sᵢ is the largest change of any score in row i that
+        one unit (for example a person) can cause.
     epsilon : number
         Privacy loss ε of all choices together.
     monotone : bool

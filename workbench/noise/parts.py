@@ -48,8 +48,8 @@ class Block(NamedTuple):
     of cells. One unit (for example a person) changes the counts of these cells by at most `l1` in total. The
     privacy cost of the noise is ε = `epsilon`.
 
-    `linf` is the largest change of any single count by one unit. Default `l1`. The receipt records the cost
-    as an ε and as a ρ. A smaller `linf` lowers this ρ, but not the ε.
+    `linf` is the largest change of any single count that one unit can cause. By default, `linf` is `l1`. The
+    receipt records the cost as an ε and as a ρ. A smaller `linf` lowers this ρ, but not the ε.
     """
 
     size: int
@@ -64,8 +64,8 @@ class Block(NamedTuple):
 
     @property
     def moved(self) -> float | Fraction:
-        """Largest total change of the counts in this block by one unit, for example a person. This number is
-        the argument `moved` of `Source.add`.
+        """Largest total change that one unit, for example a person, can cause in the counts of this block. This
+        number is the argument `moved` of `Source.add`.
         """
         return self.l1
 

@@ -442,7 +442,7 @@ def alp_projection(
     size : int
         Number of bits in the array, a power of two >= 64.
     l1 : number
-        Largest total change of the counts by one unit (for example a person).
+        Largest total change of the counts that one unit (for example a person) can cause.
     epsilon : number
         Privacy loss ε of the array of bits.
     alpha : number

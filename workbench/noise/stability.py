@@ -112,7 +112,7 @@ def noisy_threshold(
         Threshold, as a number of records. A count reaches the threshold if its noisy value is at least this
         number.
     l1 : number
-        Largest total change of the counts by one unit (for example a person).
+        Largest total change of the counts that one unit (for example a person) can cause.
     epsilon : number
         Privacy loss ε of all comparisons together.
     rng : Generator, optional
