@@ -73,7 +73,7 @@ def isotonic(noisy: Num[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     Returns
     -------
     float64[n]
-        Ascending sequence, with the length and the unit of `noisy`.
+        Ascending sequence, of the same length and unit as `noisy`.
 
     Raises
     ------
@@ -307,7 +307,7 @@ def tree_least_squares(
     Returns
     -------
     float64[nodes]
-        Adjusted sums of all nodes, with the order and the unit of `noisy`.
+        Adjusted sums of all nodes, in the same order and unit as `noisy`.
 
     Raises
     ------
@@ -566,7 +566,7 @@ def zero_negative_subtrees(
     Returns
     -------
     float64[nodes]
-        Sums of all nodes, without negative values, with the order and the unit of `consistent`.
+        Sums of all nodes, without negative values, in the same order and unit as `consistent`.
 
     Raises
     ------
@@ -605,7 +605,7 @@ def nonnegative_least_squares(
     Returns
     -------
     float64[nodes]
-        Adjusted sums of all nodes, without negative values, with the order and the unit of `noisy`.
+        Adjusted sums of all nodes, without negative values, in the same order and unit as `noisy`.
 
     Raises
     ------

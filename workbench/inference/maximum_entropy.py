@@ -328,8 +328,8 @@ class MaximumEntropy:
     all attributes of its record again. The fit consists of stages, and later stages have more steps. After a
     stage, the fit estimates the duality gap, which bounds the distance from the best model.
 
-    The fit ends as soon as the gap is at most `tolerance`. It also ends after `steps` steps, or if the last
-    stage had an expected improvement below a quarter of `tolerance`. If the gap is larger than `tolerance` at
+    The fit ends as soon as the gap is at most `tolerance`. It also ends after `steps` steps, or if the expected
+    improvement in the last stage was below a quarter of `tolerance`. If the gap is larger than `tolerance` at
     the end, the fit gives the warning `NotConverged`. If `tolerance` is 0, the fit takes all steps and gives no
     warning.
     """

@@ -509,21 +509,21 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
                covers the shape of the tree, but not the counts
                (docs/errata.md#adaptive2009-counts-of-the-leaves). The noise is an integer. A node with x
                records is split with probability p(x) = Pr[x + noise >= b]. For x up to b, this probability is
-               α^(b−x)/(1+α) with α = exp(−ε_s/l1). If a unit has one record, the sum of privacy losses in the
-               proof is then at most (ε_s(t+b) + ln(1+α))/t. This sum is no larger than in the paper. `strategy`
-               determines which records are removed. The paper describes the strategies in appendix A loosely,
-               so we define them exactly. "skip" removes the t records with the smallest keys. The key of a
-               record is the position of its value in the list of all possible values. "proportional" puts all
-               records in a random order once. Then it removes the first t records of a node in this order.
-               "uniform" removes t records of every child. If the mechanism removed only t/k records of each of
-               k children, the proof would fail. The proof needs children with at least t records fewer than
-               their parent. "fractional" removes a fraction of every record. One unit then affects many paths
-               down the tree. Because ln p is concave, the unit's privacy loss is at most an average over the
-               losses of single paths. With integer noise, each of these small changes would cost as much as a
-               change by a whole record. Therefore "fractional" uses Laplace noise in floating-point numbers,
-               which the proof does not cover exactly. For this reason, releases with this strategy are marked
-               as idealised. The paper says that Theorem 3 also covers "progressive", but this is wrong
-               (docs/errata.md#adaptive2009-progressive).
+               α^(b−x)/(1+α) with α = exp(−ε_s/l1). The proof adds up the privacy losses of all decisions. If a
+               unit has one record, this sum is at most (ε_s(t+b) + ln(1+α))/t, which is no larger than in the
+               paper. `strategy` determines which records are removed. The paper describes the strategies in
+               appendix A loosely, so we define them exactly. "skip" removes the t records with the smallest
+               keys. The key of a record is the position of its value in the list of all possible values.
+               "proportional" puts all records in a random order once. Then it removes the first t records of a
+               node in this order. "uniform" removes t records of every child. If the mechanism removed only t/k
+               records of each of k children, the proof would fail. The proof needs children with at least t
+               records fewer than their parent. "fractional" removes a fraction of every record. One unit then
+               affects many paths down the tree. Because ln p is concave, the unit's privacy loss is at most an
+               average over the losses of single paths. With integer noise, each of these small changes would
+               cost as much as a change by a whole record. Therefore "fractional" uses Laplace noise in
+               floating-point numbers, which the proof does not cover exactly. For this reason, releases with
+               this strategy are marked as idealised. The paper says that Theorem 3 also covers "progressive",
+               but this is wrong (docs/errata.md#adaptive2009-progressive).
     Cost       Time is O(distinct records) to find the nodes, plus O(released nodes). The strategy
                "proportional" takes time and memory for every record at every level, even if records are
                equal.

@@ -111,8 +111,8 @@ class ChosenContributions(Mechanism):
 
     The choice is private for the following reason. Suppose that a user with n records is added to the data. The
     sum gets one new term, so the score of l falls by min(n, L) − min(n, l). This number is between 0 and L − l.
-    So no score rises, and no score falls by more than L − l₀, where l₀ is the smallest candidate. This holds
-    for any number of records of the user. The other part of the score, K·E|X_l|, is computed from public
+    So no score rises, and no score falls by more than L − l₀, where l₀ is the smallest candidate. Both limits
+    hold for any number of records per user. The other part of the score, K·E|X_l|, is computed from public
     numbers. This part is rounded to an integer, so all scores are integers. The exponential mechanism chooses a
     candidate with probability proportional to exp(ε·score/(L − l₀)). Because all scores change in the same
     direction, this choice is ε-DP (see `noise.exponential_mechanism` with `monotone`). The release with the
@@ -318,8 +318,8 @@ class ChosenThreshold(Mechanism):
     def scores(self, table: SparseTable) -> Int[np.ndarray, " candidates"]:
         """Return the score of each candidate threshold, in the order of `candidates`. The score is the negative
         of the sum of two errors. The first error is an estimate of the sum of the true counts that the filter
-        drops. The second error is the sum of the noise that passes the filter, as computed by
-        `noise_that_passes`.
+        drops. The second error is the expected sum of the noise that passes the filter in an empty table. The
+        method `noise_that_passes` computes this sum.
         """
         l1 = sensitivity(table)
         return np.array(

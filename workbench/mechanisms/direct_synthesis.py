@@ -273,8 +273,8 @@ class DirectSynthesis(Mechanism):
 
     Guarantee  The release is ε-DP for each unit. By default, if you give `records`, the noisy counts on each of
                the `depth` levels cost ε/depth. If you do not give `records`, ε also pays for a noisy number of
-               records. With `split` = "exponential", ε also pays for the choices of attributes. In both cases,
-               the counts get a smaller part of ε.
+               records. With `split` = "exponential", ε also pays for the choices of attributes. If ε pays for
+               this number or for choices, the noisy counts get a smaller part of ε.
     Assumes    One unit has no more records than the bound of the data allows. You choose `records` and
                `depth` without looking at the data.
     Source     "Synthetic Data via Differential Privacy" (adaptive2009), section 4, Figures 3, 4 and 13.

@@ -210,8 +210,8 @@ class AIM(Mechanism):
                to 0.3 standard deviations of the noise. If a marginal of the workload is too large to be
                measured at all, we raise an error. The authors leave out such a marginal.
     Cost       Time is that of one fit per round, with at most `rounds` rounds. With the default of `cells`, all
-               fits together take seconds to minutes. Memory must hold all cells of the workload's marginals,
-               and of the marginals for all subsets of their attributes.
+               fits together take seconds to minutes. Memory must hold the marginals of the workload, and the
+               marginals for every subset of their attributes.
     """
 
     budget: ZCDP = budget_field(dp=False, zcdp=True)

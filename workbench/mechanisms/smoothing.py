@@ -398,8 +398,8 @@ class GS(contributions.Contributions):
 
     def amplified_epsilon(self, epsilon: float) -> float:
         """Return the ε' with which a random sample of users may be measured, so that the measurement costs only
-        ε. ε' is at least ε, because the sample may leave out a user (amplification by sampling). If each user
-        is in the sample with probability β, the formula is ε' = ln(1 + (e^ε − 1)/β), rounded down.
+        ε. This ε' is at least ε, because the sample may leave out a user (amplification by sampling). If each
+        user is in the sample with probability β, the formula is ε' = ln(1 + (e^ε − 1)/β), rounded down.
         """
         if epsilon > 500:  # the logarithm of β is all that is lost
             return epsilon

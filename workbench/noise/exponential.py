@@ -90,8 +90,8 @@ def exponential_mechanism(
         Mask of the candidates that may be chosen, at least one per row. The mask must be public. By default,
         all candidates may be chosen.
     adaptive : bool
-        True if ε depends on earlier noisy answers. The receipt then states the cost in ρ, because for such an ε
-        only the sum of costs in ρ is proven. Default False.
+        True if ε depends on earlier noisy answers. The receipt then states the cost in ρ, because the proof for
+        the sum of such costs holds only for ρ. Default False.
     rng : Generator, optional
         With a seeded generator, you get the same choices again. Use None (the default) for choices that you
         publish.

@@ -354,7 +354,7 @@ def threshold_sample_public(
     rng: np.random.Generator | None = None,
 ) -> Bool[np.ndarray, " n"]:
     """Choose some of the given noisy values, which are already public. As in `threshold_sample`, the function
-    drops small values, and keeps a random sample of the other values. Larger values have a higher probability.
+    drops small values, and keeps a random sample of the other values. Larger values are more likely to be kept.
 
     Parameters
     ----------

@@ -97,8 +97,8 @@ def noisy_threshold(
 
     The comparisons cost as much privacy as a release of the noisy counts. Each count of 0 reaches the threshold
     with the same probability, independently of the others. If the counts are integers and the threshold is
-    positive, the function directly draws the counts of 0 that reach the threshold. So the running time does not
-    grow with the number of zeros that stay below the threshold.
+    positive, the function draws which zeros reach the threshold, without noise for each zero. So the running
+    time does not grow with the number of zeros that stay below the threshold.
 
     Parameters
     ----------

@@ -75,8 +75,8 @@ class Receipt:
 
     @property
     def description(self) -> str:
-        """Name of the measurement. If the cost comes from a theorem, a remark follows the name. A remark also
-        follows if the guarantee is withdrawn, because the paper states a wrong guarantee.
+        """Name of the measurement. If the cost comes from a theorem, or if the guarantee is withdrawn, a remark
+        follows the name.
         """
         if self.theorem:
             return f"{self.name} (by theorem: {self.theorem})"
