@@ -319,9 +319,9 @@ class DirectSynthesis(Mechanism):
 
     def budgets(self) -> _Budgets:
         """Return three parts of ε: `total`, `choices` and `counts`. `total` pays for a noisy number of records,
-        and is None if you gave `records`. `choices` is a list with one ε per level of the tree, which pays for
+        and is None if you gave `records`. `choices` is a list with one ε per level of the tree, and pays for
         the choices of attributes. If the mechanism does not choose attributes, this list is empty. `counts` is
-        a list with one ε per level, which pays for the noisy counts.
+        a list with one ε per level, and pays for the noisy counts.
         """
         levels = self.depth + (self.records is None)
         totals: list[Any] = [Fraction(1, levels)] if self.records is None else []

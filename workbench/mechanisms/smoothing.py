@@ -149,7 +149,8 @@ class FPA(contributions.Contributions):
         upper bound for the following reason. A record changes the first coefficient, which is proportional to
         the mean, by 1/√n. The record changes the two coefficients of a frequency by √(2/n)·(|cos φ| + |sin φ|)
         in total, where the angle φ depends on the cell. This change is at most 2/√n. If the k coefficients
-        contain both coefficients of each frequency, they change by at most k/√n in total.
+        contain both coefficients of each frequency, one record changes the k coefficients by at most k/√n in
+        total.
         """
         return np.minimum(np.sqrt(k) * bound.l2, k * (bound.l1 / sqrt(n))) * _UP
 
@@ -163,8 +164,8 @@ class FPA(contributions.Contributions):
         coefficient, which is proportional to the mean, by 1/√n. The record changes the two coefficients of a
         frequency by √(2/n)·(cos φ, sin φ), where the angle φ depends on the cell. So the squared change of the
         first coefficient is 1/n, and the squared change for each frequency is 2/n. If the k coefficients
-        contain both coefficients of each frequency, one record changes them by √(k/n) in the l2 norm. The
-        change by several records is at most the sum of the changes by single records.
+        contain both coefficients of each frequency, one record changes the k coefficients by √(k/n) in the l2
+        norm. The change by several records is at most the sum of the changes by single records.
         """
         return np.minimum(bound.l2, bound.l1 * np.sqrt(k / n)) * _UP
 

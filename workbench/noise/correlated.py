@@ -35,8 +35,8 @@ from workbench.value import Int, sealed
 
 
 class CorrelatedNoise(NamedTuple):
-    """Parameters of noise that is correlated between cells, as numbers of records. The noise of a cell is the
-    sum of two random numbers. The first number is the same for all cells and has the standard deviation
+    """Two standard deviations and a threshold for noise that is correlated between cells. The noise of a cell
+    is the sum of two random numbers. The first number is the same for all cells and has the standard deviation
     `shared`. The second number is drawn for each cell and has the standard deviation `own`. `threshold` is the
     smallest noisy count that is released.
     """

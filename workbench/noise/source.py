@@ -335,7 +335,8 @@ def _in_place_of(receipts: Iterable[Receipt], receipt: Receipt) -> Receipt:
 def uniform_keys(
     count: int, size: int, *, rng: np.random.Generator | None = None
 ) -> Int[np.ndarray, " count"]:
-    """Draw a uniformly random set of keys of a public domain. A key is the number of a cell in the domain.
+    """Draw a uniformly random set of keys of a public domain. A key is the position of a cell in the domain,
+    from 0.
 
     Parameters
     ----------
