@@ -23,7 +23,7 @@ _LONGEST_UNIT = 300  # characters
 @dataclass(frozen=True)
 class Bound:
     """Limit on how much one unit, for example a person, can change a table of counts. A unit changes at most
-    `l0` cells, each by at most `linf`, and all cells together by at most `l1`.
+    `l0` cells, and each of these cells by at most `linf`. The changes of all its cells add up to at most `l1`.
 
     Parameters
     ----------
@@ -150,8 +150,9 @@ class Bound:
 
     @property
     def counts_what(self) -> str:
-        """Sentence for the reader of a release: data beyond the bound were left out, and counts and error bars
-        describe the remaining data. If the bound was not enforced, the text is empty.
+        """Sentence for readers of a release. The sentence says that data beyond the bound were left out, and
+        that counts and error bars describe the remaining data. If the bound was not enforced, the text is
+        empty.
         """
         return self.in_words if self.status == ENFORCED else ""
 
@@ -166,9 +167,9 @@ class Bound:
     def l2_squared(self) -> Fraction:
         """Squared sensitivity of the counts in the l2 norm, as an exact fraction.
 
-        The distance is largest if a unit makes few and large changes. The unit then changes as many cells as
-        possible by `linf`, and one more cell by the rest of `l1`. With linf = 2 and l1 = 5, for example, the
-        changes are 2, 2 and 1.
+        A unit with few and large changes moves the counts furthest in the l2 norm. Such a unit changes as many
+        cells as possible by `linf`, and one more cell by the rest of `l1`. With linf = 2 and l1 = 5, for
+        example, the changes are 2, 2 and 1, so the squared sensitivity is 4 + 4 + 1 = 9.
 
         >>> Bound(l0=3, linf=2, l1=5).l2_squared
         Fraction(9, 1)

@@ -191,7 +191,8 @@ def check_table(
         With "text", users are read as text, so that 7 and 007 are two people.
     table, progress : str and callable, optional
         `table` is the name of a table in a database file. `progress` is a function that is called with two
-        numbers, the bytes read so far and all bytes, as in `SparseTable.read`.
+        numbers: how many bytes were read so far, and how many bytes there are in total, as in
+        `SparseTable.read`.
 
     Returns
     -------

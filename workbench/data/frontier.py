@@ -31,11 +31,12 @@ class Frontier:
     """Nodes on one level of a tree that a mechanism may still divide. A node is a part of the space of
     values, and may contain records or be empty.
 
-    The nodes with records are in `nodes`. Node i contains the records with the numbers from `start[i]` to
-    `stop[i]` − 1. The records are numbered in the order of their keys. Records that the mechanism discarded on
-    higher levels have no number. The nodes without records are in `empty`. Some mechanisms do not discard
-    records, but give them a lower weight. Then `share_left` contains the weight, from 0 to 1, of the records in
-    each node. `ends` is the result of the method `Records.ends`.
+    The field `nodes` contains the nodes with records, and the field `empty` contains the nodes without records.
+    The records are numbered from 0 in the order of their keys. Records that the mechanism discarded on higher
+    levels have no number. Node i of `nodes` contains the records with the numbers from `start[i]` to `stop[i]`
+    − 1. Some mechanisms do not discard records, but give them a lower weight. For these mechanisms,
+    `share_left` contains the weight, from 0 to 1, of the records in each node. `ends` is the result of the
+    method `Records.ends`.
     """
 
     records: Records
@@ -58,7 +59,7 @@ class Frontier:
 
     @property
     def counts(self) -> Int[np.ndarray, " n"]:
-        """Number of records in each node of the field `nodes`. Records that were discarded do not count."""
+        """Number of records in each node of the field `nodes`. Discarded records are not counted."""
         return np.maximum(self.stop - self.start, 0)
 
     @property
@@ -67,8 +68,8 @@ class Frontier:
         return self.empty.shape[1]
 
     def where(self, rows: Bool[np.ndarray, " n"]) -> Frontier:
-        """Return a frontier with only some of the nodes, namely the nodes with records for which the mask
-        `rows` is true. The new frontier has no empty nodes.
+        """Return a frontier with some of the nodes in the field `nodes`, namely those for which the mask `rows`
+        is true. The new frontier has no empty nodes.
         """
         return replace(
             self,
@@ -86,8 +87,8 @@ class Frontier:
         )
 
     def all_nodes(self) -> list[LevelKeys]:
-        """Return all nodes in two groups: the nodes with records, and the empty nodes. Each group is a pair
-        of the level and the nodes.
+        """Return all nodes in two groups: the nodes with records, and the empty nodes. Each group is a pair:
+        the level of the nodes, and the nodes themselves.
         """
         return [(self.level, self.nodes), (self.level, self.empty)]
 
@@ -100,10 +101,11 @@ class Frontier:
         """Divide some of the nodes into their children. Return the children that a mechanism may divide next,
         and all nodes that are not divided further.
 
-        The method divides the nodes with records for which the mask `passed` is true. It also divides those
-        empty nodes whose positions in `empty` are listed in `spawning`. If you pass a function `discount`, the
-        method calls this function with the divided nodes that have records. The function discards some of these
-        records or lowers their weight. Then it returns the changed nodes, and their children that have records.
+        The method divides two kinds of nodes. It divides a node in `nodes` if the mask `passed` is true for
+        this node. It divides a node in `empty` if `spawning` contains the position of this node in `empty`. If
+        you pass a function `discount`, the method calls `discount` with the divided nodes that have records.
+        `discount` discards some records of these nodes, or lowers the weight of the records. Then `discount`
+        returns the changed nodes, and those of their children that have records.
         """
         split = self.where(passed)
         if discount is None:

@@ -162,10 +162,11 @@ class Interactions:
     domain : Domain
         Domain with two attributes: the possible items and the possible contexts. The domain must be public.
     users : int[records]
-        Number of the user of each record, an integer >= 0, in ascending order. These numbers are private.
+        For each record, an integer >= 0 that identifies its user, in ascending order. These integers are
+        private.
     items, contexts : int[records]
-        Item and context of each record, as codes (numbers of values, counted from 0) of the first and the
-        second attribute of the domain.
+        Item and context of each record, as codes. A code is the position of a value in the attribute's list of
+        values, counted from 0. Items are values of the domain's first attribute, and contexts of the second.
     bound : Bound, UNBOUNDED or PUBLIC
         Limit on how much one user can change the numbers of records per edge. Suppose that a user has at most
         M records. If no user has an item twice, use Bound(M, 1). If a user may have an item several times,
@@ -245,10 +246,10 @@ class Interactions:
         domain : Domain
             Domain with two attributes: the possible items and the possible contexts.
         users : int[records]
-            User of each record, as any integers. Records of one user keep their order.
+            For each record, an integer that identifies its user. Records of one user keep their order.
         items, contexts : int[records]
-            Item and context of each record, as codes (numbers of values, counted from 0) of the two
-            attributes.
+            Item and context of each record, as codes. A code is the position of a value in the attribute's list
+            of values, counted from 0.
         bound : Bound, UNBOUNDED or PUBLIC
             Limit on how much one user can change the numbers of records per item and context.
         truth_public : bool
@@ -328,7 +329,8 @@ class Interactions:
             With "text", users are read as text, so that 7 and 007 are two people.
         table, progress : str and callable, optional
             `table` is the name of a table in a database file. `progress` is a function that is called with two
-            numbers, the bytes read so far and all bytes, as in `SparseTable.read`.
+            numbers: how many bytes were read so far, and how many bytes there are in total, as in
+            `SparseTable.read`.
 
         Returns
         -------
@@ -418,8 +420,8 @@ class Interactions:
         Parameters
         ----------
         l : int
-            Largest number l of records that are kept for each user, at least 1. If the stated bound allows
-            fewer records, the number in the bound is used instead.
+            Largest number of records to keep for each user, an integer >= 1. If the stated bound allows fewer
+            records, the number in the bound is used instead.
         rng : numpy Generator or 32 bytes, optional
             Seeded generator or secret key. The same key gives the same choice again. With a key, the choice
             for a user does not depend on other users. By default, a new key comes from the operating system.
@@ -514,7 +516,7 @@ class Interactions:
         Parameters
         ----------
         l : int
-            Largest number l of records that are kept for each user, at least 1.
+            Largest number of records to keep for each user, an integer >= 1.
         scores : numbers[items]
             Score of each item. The scores must be public.
         rng : numpy Generator, optional

@@ -181,7 +181,8 @@ def row_batches(
     table : str, optional
         Name of the table, if the file is a DuckDB or SQLite database.
     progress : callable, optional
-        Function that is called from time to time with two numbers, the bytes read so far and all bytes.
+        Function that is called from time to time with two numbers: how many bytes were read so far, and how
+        many bytes there are in total.
 
     Yields
     ------
@@ -234,8 +235,8 @@ def counted_rows(
     table: str | None = None,
     progress: Progress | None = None,
 ) -> Generator[CountedRows]:
-    """Yield the rows of a table in batches. For each row, a batch contains the key (number of the row's cell in
-    the domain), the count and the number of the user.
+    """Yield the rows of a table in batches. For each row, a batch contains the key of the row's cell in the
+    domain, the count, and the number that stands for the user.
 
     Parameters
     ----------
@@ -250,7 +251,7 @@ def counted_rows(
         Object that gives each user a number. The object contains the name of the column of users.
     table, progress : str and callable, optional
         `table` is the name of a table in a database file. `progress` is a function that is called with two
-        numbers, the bytes read so far and all bytes, as in `row_batches`.
+        numbers: how many bytes were read so far, and how many bytes there are in total, as in `row_batches`.
 
     Yields
     ------

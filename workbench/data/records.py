@@ -83,8 +83,8 @@ class Children(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class Records(OverHierarchy):
     """Private records, for example points, strings or codes. A hierarchy is a tree that divides the space of
-    all possible values into smaller and smaller parts. Each value has a number in the tree, which is called
-    its key. The records are stored as a sorted list of keys with counts.
+    all possible values into smaller and smaller parts. The tree gives each value a number, which is called the
+    key of the value. The records are stored as a sorted list of keys with counts.
 
     Parameters
     ----------
@@ -102,8 +102,8 @@ class Records(OverHierarchy):
         Whether the exact counts are public. If they are public, the workbench may show them next to a release.
         Default False.
     left_out : dict[str, int]
-        Numbers of values that were left out because they are not in the tree. The keys of the dictionary are
-        the reasons, for example "outside the box". The numbers are private.
+        For each reason, for example "outside the box", how many values were left out for this reason. All of
+        these values are not in the tree. These numbers are private.
     users_cut : int, optional
         Number of users for whom records were left out, because the users had more records than the bound
         allows. This number is private.
@@ -192,8 +192,8 @@ class Records(OverHierarchy):
         Returns
         -------
         Records
-            Records that are in the tree. The field `left_out` contains the number of values that were left out,
-            for each reason.
+            Records that are in the tree. For each reason, the field `left_out` contains how many values were
+            left out for this reason.
 
         Raises
         ------
@@ -257,8 +257,8 @@ class Records(OverHierarchy):
         truth_public : bool
             Whether the exact counts are public. If they are public, the workbench may show them. Default False.
         left_out : dict[str, int], optional
-            Numbers of values that were already left out because they are not in the tree. The keys of the
-            dictionary are the reasons.
+            For each reason, how many values were already left out for this reason, because they are not in the
+            tree.
 
         Returns
         -------
@@ -341,7 +341,8 @@ class Records(OverHierarchy):
             Seeded generator or secret key for the random choice of records, as in `from_values`.
         table, progress : str and callable, optional
             `table` is the name of a table in a database file. `progress` is a function that is called with two
-            numbers, the bytes read so far and all bytes, as in `SparseTable.read`.
+            numbers: how many bytes were read so far, and how many bytes there are in total, as in
+            `SparseTable.read`.
 
         Returns
         -------

@@ -113,7 +113,8 @@ class Table:
             Seeded generator or secret key for the random choice of rows. The same key gives the same choice
             again. By default, the operating system provides a new key.
         progress : callable, optional
-            Function that is called from time to time with two numbers, the bytes read so far and all bytes.
+            Function that is called from time to time with two numbers: how many bytes were read so far, and how
+            many bytes there are in total.
 
         Returns
         -------
@@ -158,7 +159,8 @@ class Table:
         other attributes.
 
         One unit (for example a person) may change several cells that become one cell of the marginal. So the
-        bound of the marginal has the same l1, but allows a larger change of a single cell.
+        bound of the marginal has the same `l1`, but may have a larger `linf`. For example, a person who changes
+        two cells by 1 each may change one cell of the marginal by 2.
 
         Parameters
         ----------
@@ -212,8 +214,8 @@ class Table:
 
     @property
     def may_lack_rows(self) -> bool:
-        """Whether rows may have been left out because of their values. The total would then reveal such
-        values.
+        """Whether the rules of a domain may have left out rows because of the values in these rows. If so, the
+        total of the table reveals something about such values.
         """
         return self.rows_left_out or self.domain.leaves_rows_out
 
@@ -243,11 +245,10 @@ class SparseTable(Table):
         Whether the exact counts are public, for example because the data are published or synthetic. With
         False, the workbench raises an error if you compare a release with the exact counts. Default False.
     users_cut : int, optional
-        Number of users for whom counts were left out, because the users had more than the bound allows. This
+        Number of users for whom counts were left out, because they had more records than the bound allows. This
         number is private.
     rows_left_out : bool
-        Whether rows may have been left out by the rules of another domain, from which the table was computed.
-        Default False.
+        Whether this table was computed from another table, whose rules may have left out rows. Default False.
 
     Raises
     ------
@@ -491,11 +492,10 @@ class WideTable(Table):
         Whether the exact counts are public. If they are public, the workbench may show them next to a release.
         Default False.
     users_cut : int, optional
-        Number of users for whom counts were left out, because the users had more than the bound allows. This
+        Number of users for whom counts were left out, because they had more records than the bound allows. This
         number is private.
     rows_left_out : bool
-        Whether rows may have been left out by the rules of another domain, from which the table was computed.
-        Default False.
+        Whether this table was computed from another table, whose rules may have left out rows. Default False.
     """
 
     domain: Domain
@@ -521,7 +521,8 @@ class WideTable(Table):
         counts: Any = None,
         **how: Any,
     ) -> WideTable:
-        """Create a table from rows of codes. A row has one code per attribute. A code is the number of a value.
+        """Create a table from rows of codes. A row has one code per attribute. A code is the position of a
+        value in the attribute's list of values, counted from 0.
 
         Parameters
         ----------

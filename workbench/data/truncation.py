@@ -40,32 +40,31 @@ def bounded_contributions(
     key: bytes,
 ) -> BoundedContributions:
     """Truncate the rows of each user to a bound: leave out rows beyond the bound. For each user, at most `l0`
-    cells are kept. The kept count is at most `linf` in each cell, and at most `l1` in all cells together.
+    cells are kept. Each kept count is at most `linf`, and the kept counts add up to at most `l1`.
 
-    First, the rows of a user are added up by cell. If the user has more than `l0` cells, `l0` of them are
-    kept at random. Then counts above `linf` are lowered to `linf`. If the sum of the counts is still above
-    `l1`, the function treats a count of n as n single records, and keeps `l1` of all these records at random.
-    So the kept counts have a multivariate hypergeometric distribution. In each random step, all choices are
-    equally likely. Counts are integers, so `linf` and `l1` are rounded down.
+    First, the function adds up the rows of a user in each cell. If the user has more than `l0` cells, `l0` of
+    them are kept at random. Then counts above `linf` are lowered to `linf`. If the sum of the counts is still
+    above `l1`, the function treats a count of n as n single records, and keeps `l1` of all these records at
+    random. So the kept counts have a multivariate hypergeometric distribution. In each random step, all choices
+    are equally likely. Counts are integers, so `linf` and `l1` are rounded down.
 
-    The kept counts of a user depend only on the key, on the identity of the user and on the records of the
-    user. The kept counts do not depend on the order of rows or on other users. So if a user is added or
-    removed, the table changes only by the kept counts of this user, which are within the bound. The bound holds
-    for every value of the secret key. So the guarantee does not depend on whether the key stays secret. A
-    random key only makes the table more accurate.
+    A user's kept counts depend only on the key, on the identity of the user and on the user's records. They do
+    not depend on the order of rows or on other users. So if a user is added or removed, the table changes only
+    by the kept counts of this user, which are within the bound. The bound holds for every value of the secret
+    key. So the guarantee does not depend on whether the key stays secret.
 
-    The random draws for a user come from a random number generator. The first state of the generator has 256
-    bits, which the cipher AES computes from the identity of the user and the key. If AES behaves like a random
-    permutation, the states of different users are independent and uniform. The function `mark_some` then draws
-    a uniformly random set of cells by Floyd's algorithm. The function `keep_units` gives every single record a
-    uniform random number, and keeps the records with the smallest numbers.
+    Each user has a separate random number generator, whose first state has 256 bits. The cipher AES computes
+    these bits from the identity of the user and the key. If AES behaves like a random permutation, the first
+    states of different users are independent and uniform. The function `mark_some` draws a uniformly random set
+    of cells by Floyd's algorithm. The function `keep_units` gives every single record a uniform random number,
+    and keeps the `l1` records with the smallest random numbers.
 
     Parameters
     ----------
     users : Users
         User of each row.
     keys : int[rows]
-        Key of each row, which is the number (at least 0) of the row's cell.
+        For each row, the key of its cell. A key is an integer >= 0 that identifies a cell.
     counts : int[rows], optional
         Count of each row, an integer >= 0. By default, each row counts as 1.
     bound : Bound
@@ -76,8 +75,8 @@ def bounded_contributions(
     Returns
     -------
     BoundedContributions
-        Kept counts with one row per user and cell, sorted by user, and a mask of the users for whom counts
-        were left out.
+        Kept counts, with one row per user and cell, sorted by user. The result also contains a mask, which is
+        true for the users for whom counts were left out.
 
     Raises
     ------

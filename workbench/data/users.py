@@ -27,7 +27,7 @@ _LONGEST_NAME = 60  # of a column, in what a release says
 
 def refuse_cut_of_nobody(rng: np.random.Generator | None, key: bytes | None) -> None:
     """Raise a ValueError if a generator or a key is given. The workbench calls this function if no users are
-    named. Then no rows are left out at random, so a generator or a key would have no effect.
+    named. Without users, no rows are left out at random, so a generator or a key would have no effect.
     """
     if rng is not None or key is not None:
         raise ValueError("rng and key say how users are cut: need users, too")
@@ -54,9 +54,9 @@ def seeds(key: bytes, ids: UInt64[np.ndarray, "users 2"]) -> UInt64[np.ndarray, 
     depend only on the key and on the identifier of the user.
 
     For each user, the cipher AES-256 encrypts two blocks with the key. The first block is the identifier of the
-    user. The second block is the identifier with the lowest bit changed from 0 to 1. So all blocks are
-    different. The two encrypted blocks are the bits of the user. If AES behaves like a random permutation, the
-    bits are uniform, independent across users, and never all 0.
+    user. The second block is the same identifier, but with the lowest bit changed from 0 to 1. So the blocks of
+    all users are different. The two encrypted blocks are the 256 random bits of the user. If AES behaves like a
+    random permutation, the bits are uniform, independent across users, and never all 0.
 
     Parameters
     ----------
@@ -92,11 +92,12 @@ def seeds(key: bytes, ids: UInt64[np.ndarray, "users 2"]) -> UInt64[np.ndarray, 
 
 
 class Users(NamedTuple):
-    """Users to whom the rows of a table belong. `numbers` contains the number of each row's user. `ids`
-    contains the identifier (two 64-bit integers) or the name of each user, in the order of these numbers.
+    """Users to whom the rows of a table belong. Users are numbered from 0. `numbers` contains, for each row,
+    the number of its user. `ids` contains the identifier (two 64-bit integers) or the name of each user, in the
+    order of the numbers.
 
-    If `ids` is None, the number itself is the identifier. `who` is the term for a user in the texts of a
-    release, for example "a user (column id)".
+    If `ids` is None, the number of a user is also the user's identifier. `who` is the term for a user in the
+    texts of a release, for example "a user (column id)".
     """
 
     numbers: Int[np.ndarray, " rows"]
@@ -220,8 +221,8 @@ class UserNumbers:
         self._people = np.zeros(0, np.int64)  # of each name: the number of its usual spelling
 
     def of_rows(self, batch: Batch) -> tuple[Batch, Numbers, Refused]:
-        """Read the users of a batch of rows. Return three things: the batch without the rows that are left
-        out, the number of the user of each remaining row, and the values that are not allowed.
+        """Read the users of a batch of rows. Return three things: the batch without the rows that are left out,
+        the number that stands for the user of each remaining row, and the values that are not allowed.
         """
         numbers, refused = self.read(batch.frame[self.column])
         if self._drops:
@@ -232,8 +233,8 @@ class UserNumbers:
         return batch, numbers, refused
 
     def read(self, values: pl.Series) -> tuple[Numbers, Refused]:
-        """Return the number of the user of each row. Also return a list of the values that are not allowed.
-        The first entry of the list is about rows whose user is missing.
+        """Return, for each row, the number that stands for its user. Also return a list of the values that are
+        not allowed. The first entry of this list is about rows whose user is missing.
         """
         if values.dtype in (pl.Categorical, pl.Enum):
             different, places = distinct(values)

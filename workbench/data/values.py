@@ -70,11 +70,11 @@ class UnlistedValues:
     labels : text[labels]
         All values that at least one user has, in ascending order. These values are private.
     users, values : int[pairs]
-        One entry for each pair of a user and a value of this user. `users` contains the number of the user, and
-        `values` contains the position of the value in `labels`.
+        One entry for each pair of a user and a value of this user. `users` contains a number that identifies
+        the user. `values` contains the position of the value in `labels`.
     bound : Bound
-        Limit on the values of one user. A user has at most `bound.l1` values. The field `bound.linf` must be
-        1, because each value counts once per user.
+        Limit on how many values one user has: at most `bound.l1`. The field `bound.linf` must be 1, because
+        each value counts once per user.
     users_cut : int, optional
         Number of users for whom values were left out, because the users had more values than the bound
         allows. This number is private.
@@ -260,5 +260,5 @@ class UnlistedValues:
 
     @property
     def values_of_owner(self) -> Int[np.ndarray, " pairs"]:
-        """Number of values of the user in each entry of `users`."""
+        """For each entry of `users`, how many values this user has."""
         return np.bincount(self.users)[self.users]

@@ -98,9 +98,9 @@ class Answers(tuple[Any, ...]):
         return f"<Answers: {'; '.join([*rows, *more])}>"
 
     def in_words(self, most: int | None = None) -> list[tuple[str, str, str, str]]:
-        """Return four texts for each of the first `most` answers. The first two are the count and the size of
-        the noise. The third is the number of cells that were not released. The fourth is an upper limit on the
-        sum of the counts of these cells.
+        """Return four texts for each of the first `most` answers. The first two are the answer and the standard
+        deviation of its noise. The third is the number of cells that were not released. The fourth is an upper
+        limit on the sum of the counts of these cells.
         """
         parts = (self.values, self.noise, self.absent_cells, self.absent)
         rows = []
@@ -196,7 +196,7 @@ class Estimate:
         workload : Workload
             List of queries. The class of the estimate must be able to answer queries of this kind.
         weights : "unbiased" or "raw"
-            How sampled cells are counted (see `Summary.weights`). If the estimate is not a sample, the two
+            How sampled cells are counted (see `Summary.weights`). If the cells were not sampled, the two
             settings give the same answers. Default "unbiased".
         error : bool
             Whether to return also the standard errors of the answers. Default False.

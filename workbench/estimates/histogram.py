@@ -37,15 +37,16 @@ from workbench.value import Float, Int, Num, sealed
 @dataclass(frozen=True, eq=False, repr=False)
 class Histogram(Estimate):
     """Noisy counts of all cells of a domain, in the order of their keys (the numbers of the cells). `variance`
-    is the variance of the noise on each count. `variance` is None if the noise of different cells is not
+    is the variance of the noise on each count. The field is None if the noise of different cells is not
     independent, or if the variance of the noise is unknown.
 
-    A histogram can answer any workload (list of queries). At the first queries, the histogram computes running
-    sums of all values. After that, each query about a range of cells takes the same short time, even if the
-    range is long. If an answer adds up several cells, the standard error of the answer is sqrt(cells ·
-    variance), where `cells` is the number of these cells. If the noise of different cells is not independent,
-    the field `noise` may describe the joint distribution of the noise. The histogram then computes the standard
-    errors of ranges from this description. If `variance` and `noise` are both None, standard errors are NaN.
+    A histogram can answer any workload (list of queries). When you ask the first queries, the histogram
+    computes running sums of all values. After that, every query about a range of cells takes the same short
+    time, even if the range is long. If an answer adds up several cells, the standard error of the answer is
+    sqrt(cells · variance), where `cells` is the number of these cells. If the noise of different cells is not
+    independent, the field `noise` may describe the joint distribution of the noise. The histogram then computes
+    the standard errors of ranges from this description. If `variance` and `noise` are both None, standard
+    errors are NaN.
     """
 
     domain: Domain
@@ -105,7 +106,7 @@ class Histogram(Estimate):
         Returns
         -------
         pandas.DataFrame
-            One row per cell, with its labels and its noisy count (`noisy`).
+            One row per cell. The columns contain the labels of the cell and its noisy count (`noisy`).
         """
         return self.domain.frame(self._keys).assign(noisy=self.values)
 
@@ -121,7 +122,7 @@ class Histogram(Estimate):
 class HierarchicalSums(Estimate):
     """Noisy sums for all nodes of a tree over the cells of a domain. Each node of the tree stands for some
     consecutive cells. The sum of the node is the sum of the counts of these cells. The sums are listed level by
-    level, from the root down. Nodes beyond the last cell are left out.
+    level, from the root down. Nodes that would begin after the last cell are left out.
 
     `variance` is the variance of the noise on every sum. If the sums were adjusted after the noise was added,
     `variance` is None and standard errors are NaN. The estimate can answer queries about ranges of cells, and
@@ -191,8 +192,8 @@ class HierarchicalSums(Estimate):
         Returns
         -------
         pandas.DataFrame
-            One row per node, with its level (0 for the root), the number of its first cell, the number of its
-            last cell plus 1, and its noisy sum (`noisy`).
+            One row per node. The columns contain the level of the node (0 for the root), the key of its first
+            cell, the key of its last cell plus 1, and its noisy sum (`noisy`).
         """
         frames = []
         for depth, (start, size) in enumerate(reversed(self._levels)):
@@ -337,10 +338,11 @@ class ItemEdgeCounts(Estimate):
         with variance v. The second value is the sum e of the counts of the item's h edges. Each of these counts
         has variance w, so e has variance h·w. The adjusted count x of the item is the mean of y and e, weighted
         by inverse variance: x = (h·w·y + v·e)/(v + h·w). The method divides the difference x − e evenly among
-        the h edges. The noise of e is uncorrelated with the difference between an edge and the mean of the
-        edges. Therefore, an adjusted edge has the variance w(1 − 1/h) + Var(x)/h², and two edges of the same
-        item have the covariance Var(x)/h² − w/h. The adjusted counts are real numbers, and may be negative. The
-        adjustment uses only public numbers, so it costs no budget.
+        the h edges. The noise of e is uncorrelated with the difference between the count of one edge and the
+        mean count of the h edges. Therefore, the adjusted count of an edge has the variance w(1 − 1/h) +
+        Var(x)/h². The adjusted counts of two edges of the same item have the covariance Var(x)/h² − w/h. The
+        adjusted counts are real numbers, and may be negative. The adjustment uses only public numbers, so it
+        costs no budget.
 
         Returns
         -------
@@ -350,7 +352,7 @@ class ItemEdgeCounts(Estimate):
         Raises
         ------
         ValueError
-            If the noise on the counts is not independent, or if its variance is unknown.
+            If the noise on the counts is not independent, or if the variance of the noise is unknown.
         """
         v = self.items.variance
         w = self.edges.variance
@@ -408,7 +410,8 @@ class ItemEdgeCounts(Estimate):
         Returns
         -------
         pandas.DataFrame
-            One row per edge, with its labels and its noisy count (`noisy`).
+            One row per edge. The columns contain the labels of the item and the context, and the noisy count
+            (`noisy`).
         """
         return self.edges.to_frame()
 
@@ -456,9 +459,9 @@ class ItemEdgeCounts(Estimate):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Partition(OverHierarchy, Estimate):
-    """Boxes (regions) that do not overlap, with their noisy counts. A box has one range of values per
-    attribute. The range begins at the value with the number `lo`, and ends at the value with the number `hi` −
-    1. The box contains the cells whose values are in all of these ranges.
+    """Boxes (regions) that do not overlap, with their noisy counts. A box has one range of codes per attribute,
+    from `lo` to `hi` − 1. A code is the number of a value of the attribute, counted from 0. The box contains
+    the cells whose codes are in all of these ranges.
 
     A partition can answer queries of the type `Boxes`. To compute an answer, the partition assumes that the
     records of each released box are spread evenly over the cells of the box. There are no standard errors,
@@ -494,7 +497,8 @@ class Partition(OverHierarchy, Estimate):
         Returns
         -------
         pandas.DataFrame
-            One row per box, with its range of each attribute in words, and its count in the column `noisy`.
+            One row per box. One column per attribute describes the range of the box in words, and the column
+            `noisy` contains the noisy count.
         """
         return self.hierarchy.boxes_to_frame(self.lo, self.hi).assign(noisy=self.values)
 

@@ -47,11 +47,12 @@ class _Position(NamedTuple):
 class Leaves(OverHierarchy, Estimate):
     """Nodes of a hierarchy with their noisy counts. A hierarchy is a tree that divides the space of values into
     smaller and smaller regions, which are called nodes. The released nodes do not overlap. Each value has a
-    number, which is called its key. The released nodes are in ascending order of their keys.
+    number, which is called the key of the value.
 
-    `levels` and `keys` identify the nodes. `keys` (uint64[words, n]) contains the lowest key of each node. The
-    estimate assumes that values outside the released nodes have no records. `law` is the distribution of the
-    noise on every count. If the noise differs between counts, `law` is None and there are no standard errors.
+    `levels` and `keys` identify the nodes. `levels` contains the level of each node in the tree. `keys`
+    (uint64[words, n]) contains the lowest key of each node, in ascending order. The estimate assumes that
+    values outside the released nodes have no records. `law` is the distribution of the noise on every count. If
+    the noise differs between counts, `law` is None and there are no standard errors.
 
     The estimate can answer lists of queries (workloads) on the hierarchy. To compute an answer, the estimate
     assumes that the records of a node are spread evenly over the keys in the node. If the nodes are boxes of
@@ -235,8 +236,9 @@ class Leaves(OverHierarchy, Estimate):
         -------
         pandas.DataFrame
             For points, one row per point and one column per dimension. For strings and codes, one row per node
-            that has records. The columns contain a description of the node and its number of records (`count`).
-            The column `complete` is True if the node is a whole value, and False if it is a prefix.
+            that has records. The columns contain a description of the node and the number of synthetic records
+            in the node (`count`). The column `complete` is True if the node is a whole value, and False if the
+            node is a prefix of values.
         """
         if isinstance(self.hierarchy, Quadtree):
             return pd.DataFrame(self.points(seed), columns=list(self.hierarchy.attributes))
@@ -296,9 +298,9 @@ class Microdata(Estimate):
     """Synthetic records that were drawn from a model of the data. The answer to a query is the number of
     synthetic records that the query selects.
 
-    `keys` contains the number of the cell of each record, in ascending order. The fields `gap` and `lacks`
-    describe how well the model was fitted (see `inference.model.Model`). Standard errors are NaN, because the
-    difference between the model and the true data is unknown.
+    `keys` contains one key per record, in ascending order. The key is the number of the record's cell. The
+    fields `gap` and `lacks` describe how well the model was fitted (see `inference.model.Model`). Standard
+    errors are NaN, because the difference between the model and the true data is unknown.
     """
 
     domain: Domain

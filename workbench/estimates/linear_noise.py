@@ -58,7 +58,7 @@ class TreeNoise:
     kind: ClassVar[str] = "tree"
 
     def variances(self, domain: Domain, pieces: Pieces) -> Float[np.ndarray, " queries"]:
-        """Return the variance of the noise on the answer to each query, in counts²."""
+        """Return, for each query, the variance of the noise on its answer."""
         k = self.branching
         sizes = level_sizes(domain.size, k)[::-1]
         full = last = 1.0  # g of a level's nodes, and of its last one
@@ -133,7 +133,7 @@ class HaarNoise:
     kind: ClassVar[str] = "haar"
 
     def variances(self, domain: Domain, pieces: Pieces) -> Float[np.ndarray, " queries"]:
-        """Return the variance of the noise on the answer to each query, in counts²."""
+        """Return, for each query, the variance of the noise on its answer."""
         terms = list(Haar().on(domain).terms(pieces.ranges))
         places = np.concatenate([pieces.which[t.pieces] * domain.size + t.nodes for t in terms])
         weights = np.concatenate([np.broadcast_to(t.factor, len(t.nodes)) for t in terms])
@@ -159,7 +159,7 @@ class FourierNoise:
     kind: ClassVar[str] = "fourier"
 
     def variances(self, domain: Domain, pieces: Pieces) -> Float[np.ndarray, " queries"]:
-        """Return the variance of the noise on the answer to each query, in counts²."""
+        """Return, for each query, the variance of the noise on its answer."""
         size = domain.size
         some = max(1, _CELLS_AT_ONCE // size)
         squares = np.empty(pieces.queries)
@@ -197,7 +197,7 @@ class GroupNoise:
     kind: ClassVar[str] = "groups"
 
     def variances(self, domain: Domain, pieces: Pieces) -> Float[np.ndarray, " queries"]:
-        """Return an upper bound on the variance of the noise on the answer to each query, in counts²."""
+        """Return, for each query, an upper bound on the variance of the noise on its answer."""
         sizes = pieces.ranges.hi - pieces.ranges.lo
         groups = np.bincount(pieces.which, sizes, pieces.queries) / self.width
         return np.minimum(groups, groups**2) * self.variance

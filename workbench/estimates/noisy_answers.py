@@ -51,10 +51,10 @@ class NoisyAnswers(Estimate):
     different answers is independent. `variances` contains the variance of the noise on each answer.
 
     If you asked a query twice, the object keeps both noisy answers. For such a query, the method `answer`
-    returns the mean of the noisy answers, weighted by inverse variance. The method answers only queries that
-    you asked. There is one exception: if you asked for the count of every cell of the domain, the method also
-    answers sums of cells. For any other query, the method raises a ValueError. To estimate the answer to such a
-    query, use the package `inference`.
+    returns the mean of the two answers, weighted by inverse variance. The method `answer` can answer only
+    queries that you asked. There is one exception: if you asked for the count of every cell of the domain, the
+    method can also answer queries that add up cells. For any other query, the method raises a ValueError. To
+    estimate the answer to such a query, use the package `inference`.
     """
 
     domain: Domain
@@ -141,8 +141,10 @@ class NoisyAnswers(Estimate):
 
     @property
     def deviations_in_counts(self) -> Float[np.ndarray, " queries"]:
-        """Standard deviations of the noise on all answers, as counts of records. If a query counts records
-        with weights, the standard deviation of its answer is divided by the largest weight.
+        """Standard deviations of the noise on all answers, as numbers of records. The standard deviation of
+        each answer is divided by the largest weight with which the query counts a record. For example, suppose
+        that a query adds up ages, which are at most 90 years, and that the noise has a standard deviation of
+        180 years. The result is then 180/90 = 2 records.
         """
         weights = largest_weights(self.workload)
         return np.sqrt(self.variances) / np.where(weights > 0, weights, 1.0)
@@ -156,8 +158,8 @@ class NoisyAnswers(Estimate):
 
     @property
     def scales(self) -> Float[np.ndarray, " queries"]:
-        """Scale b of Laplace noise with the same variance as the noise, for each answer. Laplace noise of scale
-        b has the variance 2b².
+        """For each answer, the scale b of Laplace noise that has the same variance as the noise on this answer.
+        Laplace noise of scale b has the variance 2b².
         """
         return np.sqrt(self.variances / 2)
 

@@ -72,8 +72,8 @@ class Largest(NamedTuple):
 
 
 def knows_users_cut(data: Any) -> bool:
-    """Return whether the number of users who have more data than the bound allows is known for these private
-    data. If so, the workbench can release this number with noise.
+    """Return whether these private data show how many users exceed the bound. If so, the workbench can release
+    this number with noise.
     """
     are_records_of_users = hasattr(data, "users_beyond") and data.bound is not PUBLIC
     return are_records_of_users or getattr(data, "users_cut", None) is not None
@@ -116,8 +116,8 @@ class Release:
         Largest change of the data by one unit (for example a person), as the owner of the data stated it. The
         guarantee holds only if no unit changes the data by more than this bound.
     users_cut : int, optional
-        Noisy number of users who had more data than the bound allows, so that some of their data were left
-        out. It is None if this number was not requested.
+        Noisy number of users who had more data than the bound allows, so that some of their data were left out.
+        None if you did not request this number.
     """
 
     estimate: Any
@@ -343,8 +343,9 @@ class Release:
 
     @property
     def absent_at_most(self) -> float:
-        """Largest plausible true count of a cell (or of a node of a tree) that was not released. Fewer than
-        one in a hundred cells that were not released have a larger count. The number is NaN if it is unknown.
+        """Largest plausible true count of a cell (or of a node of a tree) that was not released. Among the
+        cells that were not released, fewer than one in a hundred have a larger count. The number is NaN if it
+        is unknown.
         """
         if not isinstance(self.estimate, estimates.Summary):
             return float("nan")
@@ -416,9 +417,10 @@ class Release:
         """Return a data frame with the released cells: their labels, their counts and the errors of the
         counts.
 
-        If the cells are a random sample, the table has two columns of counts. `noisy` is the count of the cell
-        with noise. `count` is a larger number. Sums of `count` over cells are unbiased. For example, suppose
-        that the sampling threshold is 500 counts. A cell with the noisy value 80 is kept with probability
+        If the cells are a random sample, the table has two columns of counts. The column `noisy` contains the
+        noisy count of the cell. The column `count` contains a larger number for some cells, to make up for
+        cells that were not sampled. Therefore, sums of `count` over cells are unbiased. For example, suppose
+        that the sampling threshold is 500 records. A cell with the noisy value 80 is kept with probability
         80/500. If the cell is kept, its `count` is 500. Use `count` for sums, and `noisy` for single cells.
 
         If records of users beyond a bound were left out, counts and errors are about the records that were
@@ -479,11 +481,11 @@ class Release:
         """Number of cells (or nodes of a tree) that the mechanism would release on average, with the same
         thresholds, if the table were empty.
 
-        The number is computed from public information. This number is an upper limit for every table: on
-        average, at most so many of the released cells are empty in the true table. The reason is that no table
-        has more empty cells than the empty table. If a mechanism always releases every cell, or a stated number
-        of cells, the result is the number of released cells. The result is None if the release does not contain
-        enough information.
+        The number is computed from public information. For every other table, the number is an upper limit: on
+        average, the mechanism releases at most this many cells that are empty in the true table. The reason is
+        that no table has more empty cells than the empty table. If a mechanism always releases every cell, or a
+        stated number of cells, the result is the number of released cells. The result is None if the release
+        does not contain enough information.
         """
         estimate = self.estimate
         if isinstance(estimate, _DENSE):

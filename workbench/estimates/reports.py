@@ -151,8 +151,9 @@ class RandomisedReports(Estimate):
             Whether to return also the standard errors of the answers. Default False.
         clipped : bool
             Whether to set negative estimated counts to 0, and to scale the other counts so that they add up to
-            the number of reports. Such answers are biased, but closer to the truth. Answers about different
-            attributes may then contradict each other, and their errors are unknown. Default False.
+            the number of reports. Such answers are biased, but usually closer to the true answers than unbiased
+            answers are. Answers about different attributes may contradict each other, and the errors of answers
+            are unknown. Default False.
 
         Returns
         -------
@@ -225,14 +226,14 @@ class _CellCounts:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reports(RandomisedReports):
-    """Reports of people whose values were kept or replaced at random. `keys` contains the number of each
-    report's cell, in ascending order. Several reports may have the same cell.
+    """Reports of people whose values were kept or replaced at random. `keys` contains one key per report, in
+    ascending order. The key is the number of the reported cell. Several reports may have the same cell.
 
     `retention` contains, for each attribute, the probability p with which the true value was kept. If the true
-    value was not kept, the reported value was drawn uniformly from the attribute's n values. So each true value
-    has a probability distribution of reported values. These distributions are the rows of the matrix p·I + (1 −
-    p)/n·11ᵀ, where I is the identity matrix and 11ᵀ is a matrix of ones. To estimate the true counts, the
-    workbench multiplies the reported counts by the inverse of this matrix, which is (I − (1 − p)/n·11ᵀ)/p.
+    value was not kept, the reported value was drawn uniformly from the attribute's n values. For each true
+    value, the reported value has a probability distribution. These distributions are the rows of the matrix p·I
+    + (1 − p)/n·11ᵀ, where I is the identity matrix and 11ᵀ is a matrix of ones. To estimate the true counts,
+    the workbench multiplies the reported counts by the inverse of this matrix, which is (I − (1 − p)/n·11ᵀ)/p.
     """
 
     domain: Domain
@@ -345,13 +346,14 @@ _MAX_COUNTED_CELLS = 2**15  # of a joint of more than two attributes
 @dataclass(frozen=True, eq=False, repr=False)
 class BitReports(RandomisedReports):
     """Reports that consist of bits. A report contains the randomised values of one person. The report has one
-    bit for each possible value of each attribute. Before the report was sent, each bit was flipped with a
-    probability f.
+    bit for each possible value of each attribute. At first, the bits of the person's own values are 1, and all
+    other bits are 0. Then each bit is flipped with a probability f, and the report is sent.
 
     A report is stored as a row of 64-bit words. The lowest bit of the first word belongs to the first value of
     the first attribute. If b is a reported bit (0 or 1), then (b − f)/(1 − 2f) is an unbiased estimate of the
-    original bit. To estimate the count of a combination of values, the workbench multiplies the estimates of
-    the bits of these values within each report. Then the workbench adds up the products of all reports.
+    bit before it was flipped or kept. To estimate the count of a combination of values, the workbench
+    multiplies the estimates of the bits of these values within each report. Then the workbench adds up the
+    products of all reports.
     """
 
     domain: Domain

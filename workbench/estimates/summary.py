@@ -27,8 +27,8 @@ from workbench.value import Bool, Float, Int, UInt64, read_only
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Summary(Estimate):
-    """Cells that a mechanism released. `keys` contains the numbers of these cells in ascending order, and
-    `values` their noisy counts. The other fields describe how the cells were selected.
+    """Cells that a mechanism released. `keys` contains the keys of these cells in ascending order, and `values`
+    contains their noisy counts. Most of the other fields describe how the cells were selected.
 
     `tau` is the sampling threshold τ. Cells with a noisy value of at least τ were always kept, and the other
     cells were sampled. If cells were not sampled, `tau` is 0. `theta` is the threshold θ of the filter, and
@@ -77,7 +77,9 @@ class Summary(Estimate):
             "unbiased" gives the Horvitz–Thompson weight sign(v)·max(|v|, τ), where v is the noisy value and τ
             the sampling threshold. With these weights, an answer has the same expectation as the sum of all
             noisy values that passed the filter. "raw" gives the noisy value v. Sums of raw weights are too
-            small, but for a single cell, the raw weight is closer to the true count.
+            small on average. For a single cell, however, the raw weight is usually closer to the true count
+            than the unbiased weight. For example, suppose that τ = 500 and v = 80. The unbiased weight is then
+            500, and the raw weight is 80.
 
         Returns
         -------
@@ -109,13 +111,13 @@ class Summary(Estimate):
         """Return the estimated count for each query. If `error` is True, also return the errors.
 
         The standard error describes the difference between the answer and the true count. The standard error is
-        the square root of the sum of two variances. The first variance comes from the noise: the number of
-        cells in the query times the variance σ² of the noise on each cell. The second variance comes from the
-        sampling, and Σ τ·(τ − |v|)⁺ is an unbiased estimate of it, where τ is the sampling threshold. The sum
-        is over the released noisy values v in the query, and (…)⁺ replaces negative numbers by 0. The standard
-        error is NaN if cells were filtered, either by a threshold θ > 1 or because only positive values were
-        kept. It is also NaN for uniform samples of cells, for raw weights of sampled cells, if you pass
-        `filled_law`, and if `absent` is not 0.
+        the square root of the sum of two variances. The first variance comes from the noise. It is the number
+        of cells in the query times the variance σ² of the noise on each cell. The second variance comes from
+        the sampling, and is estimated by Σ τ·(τ − |v|)⁺ without bias, where τ is the sampling threshold. The
+        sum Σ is over the released noisy values v in the query, and (…)⁺ replaces negative numbers by 0. The
+        standard error is NaN if cells were filtered, either by a threshold θ > 1 or because only positive
+        values were kept. The standard error is also NaN in four other cases: for uniform samples of cells, for
+        raw weights of sampled cells, if you pass `filled_law`, and if `absent` is not 0.
 
         The attribute `noise` of the result is equal to the standard error, if there is one. If cells were
         filtered, `noise` is computed as follows. Let n be the number of cells in the query, and r the number of
@@ -128,7 +130,7 @@ class Summary(Estimate):
         workload : Workload
             Queries over the domain of the summary.
         weights : "unbiased" or "raw"
-            Weights with which the released cells are counted, as explained in the method `weights`.
+            How released numbers are weighted in answers, as explained in the method `weights`.
         error : bool
             Whether to return also the errors of the answers.
         absent : float
@@ -207,8 +209,8 @@ class Summary(Estimate):
 
     @property
     def cut(self) -> float:
-        """Smallest noisy count with which a cell is released for certain. This count is the larger one of two
-        thresholds: the threshold of the filter and the sampling threshold.
+        """Smallest noisy count with which a cell is released for certain. This count is the larger of two
+        thresholds: the threshold θ of the filter, and the sampling threshold τ.
         """
         return max(self.theta, self.tau)
 
@@ -243,8 +245,8 @@ class Summary(Estimate):
     def absent_at_most(self, filled_law: Law | None = None) -> float:
         """Return the largest plausible true count of a cell that was not released. Cells with a noisy count of
         at least `cut` are always released. So the result is the sum of `cut` and three standard deviations of
-        the noise. But the result is 0 if only cells with the noisy count 0 are not released, and NaN for
-        uniform samples.
+        the noise. There are two exceptions. If only cells with the noisy count 0 are not released, the result
+        is 0. For uniform samples of cells, the result is NaN.
         """
         law = filled_law or self.law
         if law is None or self.scale != 1:
@@ -257,8 +259,8 @@ class Summary(Estimate):
         Returns
         -------
         pandas.DataFrame
-            One row per released cell, with its labels, its unbiased weight (`count`) and its noisy value
-            (`noisy`).
+            One row per released cell, with the labels of the cell. The column `count` contains the unbiased
+            weight of the cell (see the method `weights`), and the column `noisy` contains the noisy count.
         """
         return self.domain.frame(self.keys).assign(count=self.weights(), noisy=self.values)
 
@@ -296,8 +298,8 @@ class Summary(Estimate):
 @dataclass(frozen=True, eq=False, repr=False)
 class TransformedSummary(Summary):
     """Released numbers from a transform of a table, for example wavelet coefficients or sums of cells. The
-    transformed numbers are called nodes. `keys` contains the numbers of the released nodes in ascending
-    order, and `values` contains the noisy values of these nodes.
+    transformed numbers are called nodes. `keys` contains the numbers of the released nodes in ascending order,
+    and `values` contains the noisy values of these nodes.
 
     Nodes are divided into blocks, and the noise on all nodes of a block has the same distribution. The method
     `Law.of_nodes` computes this distribution for each block from the field `law`. The nodes form a tree. If
@@ -329,17 +331,17 @@ class TransformedSummary(Summary):
         """Return the estimated count for each range of cells. The method can also answer other queries that
         consist of ranges, for example subsets and boxes.
 
-        Nodes (transformed counts) that were not released count as 0. The errors have the same formulas as in
-        `Summary.answer`. But instead of the cells that a query counts, the formulas use the nodes that the
-        query needs. If there is no formula, the standard error is NaN. For wavelets, all errors of queries with
-        several ranges are NaN.
+        For nodes (transformed counts) that were not released, the method uses the value 0. The errors have the
+        same formulas as in `Summary.answer`. But instead of the cells that a query counts, the formulas use the
+        nodes from which the answer is computed. If there is no formula, the standard error is NaN. For
+        wavelets, all errors of queries with several ranges are NaN.
 
         Parameters
         ----------
         workload : Workload
             Queries over the domain. Each query must consist of ranges.
         weights : "unbiased" or "raw"
-            Weights with which the released cells are counted, as explained in the method `weights`.
+            How released numbers are weighted in answers, as explained in the method `weights`.
         error : bool
             Whether to return also the errors of the answers.
 
@@ -476,8 +478,9 @@ class TransformedSummary(Summary):
         Returns
         -------
         pandas.DataFrame
-            One row per node, with its level, the key of its first cell, the key of its last cell plus 1, its
-            weight (`count`) and its noisy value (`noisy`).
+            One row per node, with the level of the node, the key of its first cell, and the key of its last
+            cell plus 1. The column `count` contains the weight of the node, from which answers are computed.
+            The column `noisy` contains the noisy value of the node.
         """
         places = self.basis.places(self.keys)
         return pd.DataFrame(places | {"count": self.weights(), "noisy": self.values})
@@ -507,17 +510,17 @@ class Sketch(Estimate):
 
     `hash_parameters` contains the parameters of the hash functions. `law` is the distribution of the noise on
     every bucket. The sketch can answer queries of the types `Ranges` and `Subsets`. In each row, the sketch
-    adds up the estimated counts of all cells of the query. The answer is the mean or the median of these sums
-    over the rows. The field `estimate` is "mean" or "median" accordingly.
+    adds up the estimated counts of all cells of the query. The answer is the mean or the median of these sums.
+    The field `estimate` says which of the two is used: "mean" or "median".
 
     Suppose that a query selects r cells, and that S is the sum of the counts of these cells. Let F₂ be the sum
     of the squared counts of all cells, and σ² the variance of the noise on a bucket. The sketch has `depth`
     rows of `width` buckets. With "mean", the standard error of the answer is at most sqrt((r·F₂/width +
     S²/width + r·σ²)/depth). The first two terms are the error from cells that share a bucket, and the third
     term is the error from noise. The sketch estimates F₂ from the buckets, because the sum of bucket² over a
-    row has the expectation F₂ + width·σ². The sketch uses the answer as the estimate of S. For a single cell,
-    the formula without the term S²/width is exact, so this term is left out. With "median", standard errors are
-    NaN.
+    row has the expectation F₂ + width·σ². The sketch uses the answer as the estimate of S. For queries that
+    select a single cell, the formula is exact without the term S²/width, so the sketch leaves out this term.
+    With "median", standard errors are NaN.
     """
 
     domain: Domain
@@ -584,12 +587,13 @@ class Projection(Estimate):
     functions determine which bits of the array belong to a cell. The number of bits is a power of two.
 
     Counts are measured in levels, where a level is `step` records. The hash functions assign one bit of the
-    array to each level of each cell. If the count of a cell is y levels, the bits of its first y levels were
-    set to 1. Then noise flipped some of the bits. The projection can answer queries of the types `Ranges` and
-    `Subsets`. An answer is the sum of the estimated counts of all cells of the query. To estimate the count of
-    a cell, the projection walks along the bits of the cell, one step up for each 1 and one step down for each
-    0. The estimate is the mean of the positions where the walk is highest, times `step`. There are no standard
-    errors.
+    array to each level of each cell. If the count of a cell is y levels, the bits of the cell's first y levels
+    were set to 1. Then noise flipped some of the bits. The projection can answer queries of the types `Ranges`
+    and `Subsets`. An answer is the sum of the estimated counts of all cells of the query. To estimate the count
+    of a cell, the projection reads the bits of the cell's levels in order. A score starts at 0, grows by 1 for
+    each bit 1, and falls by 1 for each bit 0. The estimate is `step` times the number of levels after which the
+    score is highest. If the score is highest several times, the projection uses the mean of these numbers of
+    levels. There are no standard errors.
     """
 
     domain: Domain

@@ -221,7 +221,7 @@ class Bank:
     budget : Budget or path
         Budget that pays for the answers. The answers are stored in the budget's file.
     dataset : str, optional
-        Name and version of the dataset, in your own words. If the file contains another text than yours, the
+        Name and version of the dataset, in your own words. If the file already contains a different text, the
         workbench raises an error, because the file then seems to be about another dataset. The workbench never
         compares hashes of the data, because a hash could reveal the data.
     total : float, optional
@@ -231,8 +231,8 @@ class Bank:
     Attributes
     ----------
     domain, bound : Domain and Bound, or None
-        Domain of the table (all its possible cells) and bound (largest change that one protected unit can
-        cause). Both are None before the first question.
+        Domain of the table (list of all possible cells) and bound (largest change of the table that one
+        protected unit can cause). Both are None before you ask the first question.
 
     Raises
     ------
@@ -336,8 +336,8 @@ class Bank:
         Returns
         -------
         list of tuple
-            For each answer: the number of its row in the file, the query as text, and the variance of the
-            noise.
+            One tuple per answer, with the number of the reserved row, the query as text, and the variance of
+            the noise on the answer.
         """
         if not self._agrees:
             self._belong_to(self._file.begin_bank(db, self._declared))
@@ -391,10 +391,10 @@ class Bank:
         Returns
         -------
         Recalled
-            Values and error bars (one standard deviation) of the queries, in counts. You can unpack the result,
-            for example with `values, errors = bank.recall(workload)`. An error is inf if the bank cannot
-            estimate the query. The attribute `by` is the name of the method. The attribute `why` explains why
-            this method was chosen, and what the error bars include.
+            Estimated answers with error bars (one standard deviation), both as numbers of records. You can
+            unpack the result, for example with `values, errors = bank.recall(workload)`. An error is inf if the
+            bank cannot estimate the query. The attribute `by` is the name of the method. The attribute `why`
+            explains why this method was chosen, and what the error bars include.
 
         Raises
         ------
@@ -433,16 +433,16 @@ class Bank:
         each query is at most `error`.
 
         Mechanisms round noise to a grid. Apart from the effect of this rounding, the price is accurate to about
-        1e-6. The bank always computes the price for the method kernel PCA, because it can predict the errors of
-        this method without new answers. If `recall` would use another method, the sentence in `Price.why` says
-        that the methods differ.
+        1e-6. The bank always computes the price for the method kernel PCA, because the errors of this method
+        can be predicted without new answers. If `recall` would use another method, the text in `Price.why` says
+        so.
 
         Parameters
         ----------
         workload : Workload, or queries by label
             Queries for which you want more precise answers, in the form that `recall` takes.
         error : float
-            Largest standard error that you accept for a query, in counts.
+            Largest standard error that you accept for a query, as a number of records.
         alpha : float, optional
             Distance, in records, that you assume between the true table and a uniform table, as in `recall`. A
             smaller α lowers the price and adds bias.
@@ -577,9 +577,9 @@ class Bank:
         return SyntheticRows(model.synthetic(n, seed).table, model, guarantee)
 
     def pair_errors(self, queries: int = 2000) -> pd.DataFrame:
-        """Return the error of the bank's estimates for each pair of attributes. For each pair, the bank can
-        estimate the counts of all combinations of the two attributes' values. The computation has no privacy
-        cost.
+        """Return, for each pair of attributes, the error of the bank's estimates. From the stored answers, the
+        bank estimates the count of each combination of the two attributes' values. The computation has no
+        privacy cost.
 
         If a pair has many cells, the error is computed on a random sample of its cells. The sample is the
         same in every call.
@@ -595,9 +595,9 @@ class Bank:
         pandas.DataFrame
             One row per pair of attributes. The columns `first` and `second` contain the names of the two
             attributes, and `cells` contains the number of combinations of their values. `error` is the root
-            mean square of the standard errors of these cells, in counts. The error is inf if the bank cannot
-            estimate a cell. `bought` is True if the bank contains an answer to a query about both attributes of
-            the pair.
+            mean square of the standard errors of these cells, as a number of records. `error` is inf if the
+            bank cannot estimate a cell of the pair. `bought` is True if the bank contains an answer to a query
+            about both attributes of the pair.
 
         Raises
         ------

@@ -98,7 +98,7 @@ class Booking:
     budget : Budget
         Budget that pays for the release.
     questions : tuple of int
-        Numbers of the rows in the budget's ledger (its list of costs) that record this cost.
+        Row numbers in the budget's ledger (the list of all costs) of the rows that record this cost.
     spent, delta : Fraction
         Exact total cost. `spent` is an ε, or a ρ if the budget is in zCDP. `delta` is the δ.
     relation : str
@@ -129,10 +129,10 @@ class Booking:
         Raises
         ------
         ValueError
-            If the release costs more than was booked, or has no receipt. If the cost of the release is a ρ and
-            the budget is in ε. If the relation (the way in which neighbouring tables differ) of the release is
-            not the budget's. If the noise is simulated or idealised, or the ε of the guarantee is infinite. The
-            booked cost stays spent in these cases.
+            If the release costs more than was booked, or has no receipt. The error is also raised if the cost
+            of the release is a ρ and the budget is in ε, or if the two have different relations (the way in
+            which neighbouring tables differ). Further reasons are noise that is simulated or idealised, and a
+            guarantee with infinite ε. After such an error, the booked cost stays spent.
         """
         receipts = release.ledger if isinstance(release, Release) else tuple(release)
         wrong = _unfit(receipts, self.relation)
@@ -165,7 +165,9 @@ class Booking:
 
     @property
     def booked(self) -> DP | ZCDP:
-        """Total cost that was booked (recorded as spent), as floats. The exact cost is rounded down."""
+        """Total cost that was booked (recorded as spent), as floats. The floats are the exact cost rounded
+        down.
+        """
         kind = type(self.budget.limit)
         return kind(round_down(self.spent), min(1.0, round_down(self.delta)))
 
@@ -289,9 +291,10 @@ class Budget:
         which records the id of the budget. If you later open another budget for the same table, an error is
         raised.
     lost : bool
-        Set this to True to confirm that a file is lost. The lost file is either the budget that
-        `<data>.session` names, or the counter file, which contains the number of spends. The workbench then
-        cannot know all earlier spends. So make sure yourself that all costs together are not too large.
+        Set this to True to confirm that a file is lost. The lost file is either the file of the budget that
+        `<data>.session` names, or the counter file, which contains the number of spends. Without this file, the
+        workbench cannot know all earlier spends. So make sure yourself that all costs together are not too
+        large.
 
     Attributes
     ----------
@@ -458,8 +461,8 @@ class Budget:
         mechanism : Mechanism
             Mechanism to run. The field `budget` of the mechanism states the cost of the release. If the
             mechanism states an ε and this budget is in ρ, the workbench spends ε·tanh(ε/2), which is the ρ that
-            follows from the ε. Some mechanisms have a smaller cost in ρ, which is the same for all data. The
-            workbench then spends the smaller cost.
+            follows from the ε. For some mechanisms, a smaller ρ is proven, which is the same for all data. The
+            workbench then spends this smaller ρ.
         data : SparseTable, Records or Interactions
             Private data about the people of this budget. The mechanism must accept this type of data.
         unit : str, optional
@@ -483,8 +486,8 @@ class Budget:
         ------
         ValueError
             If the cost exceeds the rest of the budget, or if the relation or the unit differs from the
-            budget's. In these cases nothing is spent. The error is also raised if the finished release costs
-            more than was booked. Then you do not get the release, and the booked cost stays spent.
+            budget's. Then nothing is spent. The error is also raised if the finished release costs more than
+            was booked. You then do not get the release, but the booked cost stays spent.
         """
         if out is not None:
             refuse_place(Path(out), force)
@@ -590,7 +593,7 @@ class Budget:
         For example, ten answers at ε = 0.1 should fit into a budget of 1. Ten times the float 0.1, however, is
         a little more than 1. The workbench therefore checks costs as decimals. For this check, the workbench
         replaces a float by the shortest decimal that gives the same float, because a person probably typed this
-        decimal. The tenth answer is then drawn with the ε that nine answers leave, which is
+        decimal. The noise of the tenth answer is then drawn for the ε that nine answers leave, which is
         0.09999999999999995. The ledger adds up the exact values of the floats with which noise is drawn. So the
         exact sum never exceeds the budget.
 
@@ -663,7 +666,7 @@ class Budget:
         ------
         ValueError
             If the cost exceeds the rest of the budget, or if the relation or the unit differs from the
-            budget's. In these cases nothing is spent.
+            budget's. Nothing is spent if this error is raised.
         """
         if relation not in (None, self.relation):
             raise ValueError(
@@ -681,8 +684,8 @@ class Budget:
         """Open a database transaction that spends costs. Each cost gets a row in the ledger (the list of all
         costs). `columns` has values for the other columns of these rows, for example the number of queries.
 
-        If the caller writes more in the same transaction, for example empty rows for answers, everything is
-        written to disk together with the costs.
+        The caller may write more in the same transaction, for example empty rows for answers. The database then
+        writes everything to disk together with the costs.
         """
         with self.file.spending(stays_spent((x for x, _ in costs), self.limit)) as db:
             questions = []
@@ -700,7 +703,7 @@ class Budget:
         """Raise a ValueError if the caller or the bound of the data names a unit that differs from the
         budget's unit.
 
-        If the data have a column of users, their bound names only "a user" as the unit. In this case the
+        If the data have a column of users, their bound names only "a user" as the unit. For such data, the
         caller may state a more precise unit.
         """
         of_bound = getattr(bound, "unit", "")
@@ -730,10 +733,11 @@ class Budget:
         """List of all costs, as a data frame with one row per question or release. The first columns are the
         time, a description, the number of queries, and the standard deviation of the noise. The column
         `answered` shows whether the question was answered, or the release was made. The last columns are the ε
-        (or `rho` for a budget in zCDP), the δ, and the name of the released file. If a question has several
-        queries, the ledger shows their largest standard deviation, in counts. For a weighted sum, this standard
-        deviation is divided by the largest weight. If a process was killed, an answer may be missing, but the
-        ledger always lists its cost.
+        (or `rho` for a budget in zCDP), the δ, and the name of the released file. The standard deviation is a
+        number of records. If a query counts records with weights, the standard deviation of the answer is
+        divided by the largest weight of this query. If a question has several queries, the ledger shows the
+        largest of these standard deviations. If a process was killed, an answer may be missing, but the ledger
+        always lists the cost of the answer.
         """
         names = ["question", "time", "asked", "queries", "deviation", "answered"]
         names += [self.price, "delta", "file"]

@@ -151,7 +151,7 @@ class Session:
 
         If the budget is in zCDP, you can pass `rho` instead of `epsilon`. The noise is then Gaussian. If you
         pass `epsilon`, the noise is Laplace noise, and the session spends the ρ that this noise costs. This ρ
-        is at most ε·tanh(ε/2). If one unit affects many of the queries, the ρ is smaller.
+        is at most ε·tanh(ε/2), and smaller if one unit affects many of the queries.
 
         Costs are added up as decimal numbers, so you can ask ten questions at ε = 0.1 with a budget of 1. The
         float 0.1 is slightly larger than the decimal 0.1. So after nine questions, the budget has slightly
@@ -176,13 +176,13 @@ class Session:
         Returns
         -------
         Release
-            Release whose attribute `estimate` contains the noisy answers, in counts.
+            Release whose attribute `estimate` contains the noisy answers.
 
         Raises
         ------
         ValueError
             If the session has no table, the workload does not fit the table, or the remaining budget is too
-            small. Nothing is spent in these cases.
+            small. Nothing is spent if this error is raised.
         """
         if self.table is None:
             raise ValueError("this session has no table: open it with one, or use recall")
@@ -271,11 +271,12 @@ class Session:
         -------
         pandas.DataFrame
             One row per question, with the question in words and its share of the budget (`epsilon` or `rho`).
-            The column `error` is the expected root mean squared error, in counts, if you ask the question
-            with `strategy="optimised"`. The column `strategy` is the name of this strategy. The column
-            `plain` is the expected error without a strategy. The column `share of bound` is a theoretical
-            lower bound on the squared error (from singular values), divided by the squared error.
-            `attrs["questions"]` is the list of questions, which you can pass to `ask` one by one.
+            The column `error` is the expected root mean squared error (a number of records) if you ask the
+            question with `strategy="optimised"`. The column `strategy` is the name of this strategy. The column
+            `plain` is the expected error if you ask the question without a strategy. The column `share of
+            bound` is a theoretical lower bound on the squared error, divided by the expected squared error. The
+            lower bound is computed from singular values. `attrs["questions"]` is the list of questions, which
+            you can pass to `ask` one by one.
 
         Raises
         ------

@@ -5,11 +5,12 @@ A domain is a table's list of attributes with their possible values, for example
 hierarchy is a tree that divides a space of values, for example all points of a square, into smaller and
 smaller parts. A part is called a *node*.
 
-In a hierarchy, every value has a number, which is called its *key*. The key has one digit for each level of the
-tree. At each level, the node above is divided into children, and the digit is the number of the child that
-contains the value. So all values in a node at level 3 have keys with the same first three digits. The workbench
-stores a node as its level and the lowest key of its values. If records are sorted by key, the records of a node
-are next to one another. A key takes one or two 64-bit words.
+In a hierarchy, every value has a number, which is called the *key* of the value. The key has one digit for each
+level of the tree. On each level, the tree divides a node into children, and the digit is the number of the
+child that contains the value. For example, all values in a node at level 3 have keys with the same first three
+digits. The workbench stores a node as two numbers: the level of the node, and the lowest key of the values in
+the node. If records are sorted by key, the records of a node are next to one another. A key takes one or two
+64-bit words.
 """
 
 from workbench.spaces.domain import Domain as Domain

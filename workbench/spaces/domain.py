@@ -145,8 +145,8 @@ class Domain:
     Raises
     ------
     ValueError
-        If two names are equal, or if two labels of an attribute are equal. The error is also raised if the
-        numbers of names, sizes and labels do not agree.
+        If two names are equal, or if two labels of an attribute are equal. The error is also raised if `shape`
+        or `labels` does not have one entry per attribute.
 
     Examples
     --------
@@ -275,7 +275,7 @@ class Domain:
 
     @property
     def size(self) -> int:
-        """Number of cells. It is the product of the numbers of values of all attributes."""
+        """Number of cells, which is the product of the entries of `shape`."""
         return prod(self.shape)
 
     @property
@@ -317,8 +317,8 @@ class Domain:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """One number per attribute: the growth of a cell's key if the attribute's code grows by 1. A key is the
-        number of a cell, and a code is the number of a value.
+        """One number per attribute: the amount by which the key of a cell grows if the attribute's code grows
+        by 1. A key is the number of a cell, and a code is the number of a value.
         """
         return tuple(prod(self.shape[i + 1 :]) for i in range(len(self.shape)))
 
@@ -329,7 +329,7 @@ class Domain:
         return self.attributes.index(attribute)
 
     def keys(self, codes: Int[np.ndarray, "cells attributes"]) -> Int[np.ndarray, " cells"]:
-        """Return the keys (numbers) of cells. Each cell is given by its codes, which are the numbers of its
+        """Return the keys (numbers) of cells. You describe each cell by its codes, which are the numbers of its
         values.
 
         Parameters
@@ -374,8 +374,8 @@ class Domain:
     def column(
         self, keys: Int[np.ndarray, " cells"], attribute: str
     ) -> Int[np.ndarray, " cells"]:
-        """Return the code (number of the value) of one attribute for each of the given cells. The cells are
-        given by their keys (numbers). If the domain is wide, pass one row of keys for each domain in `parts`.
+        """Return the code (number of the value) of one attribute for each of the given cells. You pass the keys
+        (numbers) of the cells. If the domain is wide, pass one row of keys for each domain in `parts`.
         """
         axis = self.axis(attribute)
         if self.is_wide:
@@ -446,8 +446,8 @@ class Domain:
         """Return the domain as a dictionary, in the form that `from_dict` reads and that you can write as
         JSON.
 
-        In this dictionary, an attribute is a number of values, a range of integers, a list of labels, or a
-        rule.
+        The dictionary describes each attribute by a number of values, a range of integers, a list of labels, or
+        a rule.
         """
         attributes: dict[str, Any] = {}
         for name, n, labels, rule in self._stated:
@@ -472,11 +472,11 @@ class Domain:
         ----------
         attributes : dict
             Attributes by name, in the order in which the domain lists them. You can give an attribute in five
-            ways. A number n stands for the values 0 to n − 1. {"from": a, "to": b} stands for the integers
-            from a to b, both included, and may also have a "step". A list contains the labels. {"file": name}
-            names a text file with one label per line. A rule of `workbench.spaces` is given as an object or
-            as a dictionary of its fields. The entry `"missing_user": "drop"` leaves out rows without a user.
-            The entry `"missing_user": {"drop": ["NA"]}` also leaves out rows whose user is NA.
+            ways. A number n stands for the values 0 to n − 1. {"from": a, "to": b} stands for the integers from
+            a to b, both included, and may also have a "step". A list contains the labels. {"file": name} names
+            a text file with one label per line. The fifth way is a rule of `workbench.spaces`, given as an
+            object or as a dictionary of its fields. The entry `"missing_user": "drop"` leaves out rows without
+            a user. The entry `"missing_user": {"drop": ["NA"]}` also leaves out rows whose user is NA.
         folder : Path, optional
             Folder that contains the files of labels and maps. Default: the current folder. With None, an entry
             that names a file raises an error. Use None for untrusted input.
@@ -488,7 +488,7 @@ class Domain:
         Raises
         ------
         ValueError
-            If an attribute is given in any other way.
+            If an attribute is not given in one of these ways.
 
         Examples
         --------

@@ -34,8 +34,8 @@ def argsort_keys(keys: Keys) -> Int[np.ndarray, " n"]:
 
 
 def searchsorted_keys(keys: Keys, wanted: Keys, after: bool = False) -> Int[np.ndarray, " k"]:
-    """Count, for each `wanted` key (number of a value in a tree), the `keys` that are smaller. With `after`,
-    also count keys that are equal to the wanted key. Both lists of keys must be sorted.
+    """Count, for each `wanted` key (number of a value in a tree), how many of the `keys` are smaller. If you
+    set `after`, also count `keys` that are equal to the wanted key. Both lists of keys must be sorted.
     """
     counts = np.empty(wanted.shape[1], np.int64)
     _search(keys[0], keys[-1], wanted[0], wanted[-1], after, counts)  # equal if one word
@@ -43,9 +43,9 @@ def searchsorted_keys(keys: Keys, wanted: Keys, after: bool = False) -> Int[np.n
 
 
 def search_unsorted(keys: Keys, wanted: Keys, after: bool = False) -> Int[np.ndarray, " k"]:
-    """Count, for each `wanted` key (number of a value in a tree), the `keys` that are smaller. With `after`,
-    also count keys that are equal to the wanted key. The `wanted` keys may be in any order, but `keys` must be
-    sorted.
+    """Count, for each `wanted` key (number of a value in a tree), how many of the `keys` are smaller. If you
+    set `after`, also count `keys` that are equal to the wanted key. The `wanted` keys may be in any order, but
+    `keys` must be sorted.
     """
     order = argsort_keys(wanted)
     counts = np.empty(len(order), np.int64)
@@ -54,7 +54,7 @@ def search_unsorted(keys: Keys, wanted: Keys, after: bool = False) -> Int[np.nda
 
 
 def keys_above(keys: Keys, others: Keys) -> Bool[np.ndarray, " n"]:
-    """Compare two lists of keys (numbers of values in a tree). The result is true at the positions at which the
+    """Compare two lists of keys (numbers of values in a tree), position by position. The result is true if the
     key in `keys` is larger than the key in `others`.
     """
     above = keys[-1] > others[-1]
@@ -107,8 +107,9 @@ WORD = 2**64
 @value
 class Digits:
     """Number system for the leaves of a tree, which are the nodes without children. The number of a leaf is
-    called its key. A key has one digit per level of the tree. The digit is the number of the child that
-    contains the leaf. `radices` contains, for each level, the number of possible digits.
+    called the key of the leaf. A key has one digit per level of the tree. On each level, a node is divided into
+    children, and the digit is the number of the child that contains the leaf. `radices` contains, for each
+    level, how many different digits are possible.
 
     >>> Digits((39,) * 20).first_word_levels, Digits((16,) * 12).size == 2**48
     (12, True)
@@ -150,8 +151,8 @@ class Digits:
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
-        """One number per level of the tree: the amount by which a key grows if its digit of this level grows
-        by one. Each number refers to the 64-bit word of the key that contains the digit.
+        """One number per level of the tree: the amount by which a key grows if its digit of this level grows by
+        1. If a key has two 64-bit words, the amount refers to the word that contains the digit.
         """
         words = map(self.word_of_level, range(self.depth))
         return tuple(int(self._last[word, i + 1]) + 1 for i, word in enumerate(words))
@@ -168,8 +169,8 @@ class Digits:
         return np.array([first, second][: self.word_count], np.uint64)
 
     def word_of_level(self, level: int) -> int:
-        """Return the position (0 or 1) of the word of a key that contains a certain digit. The digit is the
-        number of a child of a node at `level`.
+        """Return which 64-bit word of a key contains a certain digit: 0 for the first word, or 1 for the
+        second. The digit is the number of the child into which a node at `level` is divided.
         """
         return int(level >= self.first_word_levels)
 
@@ -187,8 +188,8 @@ class Digits:
         return children
 
     def digit(self, level: int, keys: Keys) -> UInt64[np.ndarray, " n"]:
-        """Return one digit of each key. The digit is the number of the child of a node at `level` that contains
-        the key.
+        """Return one digit of each key. The node at `level` that contains the key is divided into children. The
+        digit is the number of the child that contains the key.
         """
         place = keys[self.word_of_level(level)] // np.uint64(self.widths[level])
         first = level in (0, self.first_word_levels)
@@ -205,8 +206,8 @@ class Digits:
         return bool((keys <= self._last[:, :1]).all())
 
     def ancestors(self, levels: int | Int[np.ndarray, " n"], keys: Keys) -> Keys:
-        """Return the node at the given level that contains each key. The result is the lowest key of the node.
-        Pass one level for all keys, or one level per key.
+        """Return, for each key, the node at the given level that contains the key. The result contains the
+        lowest key of this node. Pass one level for all keys, or one level per key.
         """
         sizes = self._last[:, np.atleast_1d(levels)] + np.uint64(1)  # 2⁶⁴ overflows to 0
         return np.where(sizes == 0, np.uint64(0), keys - keys % np.maximum(sizes, np.uint64(1)))
@@ -214,9 +215,9 @@ class Digits:
     def fraction_below(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, keys: Keys, after: bool = False
     ) -> Float[np.ndarray, " n"]:
-        """Return, for each node (part of the tree), the share of its possible keys that are smaller than the
-        given key. With `after`, a key that is equal to the given key also counts. Each given key must be at
-        least the lowest key of its node.
+        """Return, for each node (part of the tree), the share of the node's possible keys that are smaller than
+        a given key. You pass one key per node, which must be at least the lowest key of the node. If you set
+        `after`, a key that is equal to the given key also counts.
 
         The share is exactly 0 if no key of the node counts, and exactly 1 if all keys count. Otherwise the
         share is rounded, but stays above 0 and below 1.
@@ -246,8 +247,8 @@ class Hierarchy(Protocol):
     """Base class of trees that divide a space of values into smaller and smaller parts. The subclasses are
     `Quadtree`, `Prefixes`, `Taxonomy` and `Attributes`.
 
-    Every value has a number, which is called its key. A part is called a node. The level of a node in the tree
-    and its lowest key together identify the node.
+    Every value has a number, which is called its key. A part is called a node. Two numbers identify a node: its
+    level in the tree, and the lowest key of its values.
     """
 
     reasons: ClassVar[tuple[str, ...]]  # why a value may not be in the space
@@ -287,8 +288,9 @@ class Hierarchy(Protocol):
         """Return the key of each value, which is the number of the value in the tree. Values that are not in
         the space have no key and are left out.
 
-        The second array has one number for each value: 0 if the value has a key. Otherwise, the number n refers
-        to the n-th text of `reasons`. This text is the reason why the value is left out.
+        The method also returns an array with one number per value. The number is 0 if the value has a key. For
+        a value that is left out, a number n >= 1 refers to the n-th text of `reasons`, which explains why the
+        value is left out.
         """
 
     def contains(self, keys: Keys) -> bool:
@@ -311,8 +313,8 @@ class Hierarchy(Protocol):
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
     ) -> Keys:
         """Draw one value of each node (part of the space) uniformly at random, and return the key (number) of
-        this value. A tree of strings is an exception: the result is the key of the node's prefix, because the
-        prefix is itself a string.
+        this value. A tree of strings draws nothing. It returns the key of the node's prefix, because the prefix
+        is itself a string.
         """
         room = self.digits.highest_keys(levels, nodes) - nodes
         return nodes + rng.integers(0, room, dtype=np.uint64, endpoint=True)
@@ -348,11 +350,12 @@ class Boxed(Hierarchy):
         lo: Int[np.ndarray, "queries dims"],
         hi: Int[np.ndarray, "queries dims"],
     ) -> tuple[Float[np.ndarray, " queries"], Bool[np.ndarray, " queries"]]:
-        """Add up, for each query, the values of the nodes (boxes of the tree) that the query contains. A
-        query is a box from `lo` up to but not including `hi`.
+        """Add up, for each query, the values of the nodes (boxes of the tree) that the query contains. A query
+        is the box from the corner `lo` up to, but not including, the corner `hi`.
 
         If a query contains only a part of a node, the value of the node counts in proportion to the volume of
-        the part. The second array is a mask of the queries that contain only a part of some node.
+        the part. The method also returns a mask, which is true for the queries that contain only a part of some
+        node.
         """
         sums = np.zeros(len(lo))
         cut = np.zeros(len(lo), bool)

@@ -94,9 +94,9 @@ class Prefixes(Hierarchy):
         """Return the key of each string. The key is the number of the string among all possible strings.
         Strings that are not in the tree have no key and are left out.
 
-        The second array has one number per string. The number 0 means that the string has a key. The number 1
-        means that the string is too long, and 2 that it contains a symbol that is not in the alphabet. The
-        strings may be any sequence of text, for example a list or a pandas Series.
+        The method also returns an array with one number per string. The number 0 means that the string has a
+        key. The number 1 means that the string is too long, and 2 that the string contains a symbol that is not
+        in the alphabet. The strings may be any sequence of text, for example a list or a pandas Series.
         """
         try:
             texts = pl.Series(values=strings, dtype=pl.String)

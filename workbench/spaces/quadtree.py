@@ -81,8 +81,9 @@ class Quadtree(Boxed):
         """Number system in which keys are written. A key is the number of a box on the lowest level of the
         tree. Such a box is called a finest box.
 
-        A key has one digit per level. The digit has one bit per dimension. The level divides a box into a lower
-        half (bit 0) and an upper half (bit 1) along this dimension. The first dimension has the highest bit.
+        A key has one digit per level, and a digit has one bit per dimension. Along each dimension, a level
+        divides a box into a lower half and an upper half. The bit of the dimension is 0 for the lower half, and
+        1 for the upper half. The first dimension has the highest bit.
         """
         return Digits((2**self.dims,) * self.depth)
 
@@ -109,7 +110,8 @@ class Quadtree(Boxed):
         """Return the key of each point. The key is the number of the box on the lowest level of the tree that
         contains the point. Points outside the space have no key and are left out.
 
-        The second array has one number per point: 0 if the point has a key, and 1 if it is outside the space.
+        The method also returns an array with one number per point: 0 if the point has a key, and 1 if it is
+        outside the space.
         """
         points = np.asarray(points)
         if points.ndim != 2 or points.shape[1] != self.dims or points.dtype.kind not in "fiu":
@@ -127,8 +129,8 @@ class Quadtree(Boxed):
         return keys[:, :inside], why
 
     def corners(self, nodes: Keys) -> Int[np.ndarray, "dims n"]:
-        """Return the lower corner of the box of each node. Coordinates are counted from 0, in boxes on the
-        lowest level of the tree.
+        """Return the lower corner of the box of each node. The unit of a coordinate is the width of a box on
+        the lowest level of the tree, and the lower corner of the whole space has the coordinates 0.
         """
         corners = np.zeros((self.dims, nodes.shape[1]), np.uint64)
         places = np.arange(self.dims, dtype=np.uint64)[::-1, None]  # bit of each dimension
@@ -148,9 +150,9 @@ class Quadtree(Boxed):
     def node_boxes(
         self, levels: Int[np.ndarray, " n"], nodes: Keys
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the box of each node as two corners. Coordinates are counted from 0, in finest boxes, which
-        are the boxes on the lowest level of the tree. The upper corner is one step beyond the last finest box
-        in the node.
+        """Return the lower and the upper corner of the box of each node. The unit of a coordinate is the width
+        of a box on the lowest level of the tree, and the lower corner of the whole space has the coordinates 0.
+        For example, a box on the lowest level has the corners (2, 3) and (3, 4).
         """
         low = self.corners(nodes)
         return low, low + 2 ** (self.depth - levels.astype(np.int64))

@@ -274,8 +274,9 @@ class Rule:
 
     @property
     def all_labels(self) -> tuple[Any, ...] | range:
-        """All labels of the attribute. The labels for the values come first. Labels for other values and for
-        missing values come last, if the rule has such labels.
+        """All labels of the attribute. First come the labels of values that have a label. If the rule has the
+        label `other_label` for values without a label, or the label `missing_label` for missing values, these
+        come last.
         """
         labels: tuple[Any, ...] | range = self.labels
         added = [self.other_label] * (self.other == "label")
@@ -307,8 +308,8 @@ class Rule:
     def codes(self, values: pl.Series) -> Int[np.ndarray, " rows"]:
         """Return the code of each value, which is the position of its label in `all_labels`.
 
-        For a value that raises an error, the code is −1 (`REFUSED`). For a value whose row is left out, the
-        code is −2 (`DROPPED`).
+        If the rule raises an error for a value, the code is −1 (`REFUSED`). If the rule leaves out the row of a
+        value, the code is −2 (`DROPPED`).
         """
         kind = values.dtype
         if kind in (pl.Categorical, pl.Enum):

@@ -42,8 +42,8 @@ class Taxonomy(Hierarchy):
     Raises
     ------
     ValueError
-        If a code is listed twice, if a code is (directly or indirectly) above itself, or if you name a code
-        above another code but do not list it.
+        If a code is listed twice, if a code is (directly or indirectly) above itself, or if a code occurs only
+        as the code above another one.
 
     Examples
     --------
@@ -144,8 +144,8 @@ class Taxonomy(Hierarchy):
 
     @property
     def branching(self) -> int:
-        """Largest number of children of one node (part of the tree). Children that cannot be divided further
-        are not counted.
+        """Largest number of children of one node (part of the tree). Only children that can be divided further
+        are counted.
         """
         return max(sum(code in self._below for code in codes) for codes in self._below.values())
 
@@ -178,7 +178,7 @@ class Taxonomy(Hierarchy):
         """Return the key of each code that is a leaf (has no codes below it). The key is the number of the
         leaf. Other codes have no key and are left out.
 
-        The second array has one number per code: 0 if the code is a leaf, and 1 if it is not.
+        The method also returns an array with one number per code: 0 if the code is a leaf, and 1 if it is not.
         """
         column = pd.Series(codes)
         texts = column.astype(str).where(column.notna())
@@ -192,8 +192,8 @@ class Taxonomy(Hierarchy):
     def random_keys(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
     ) -> Keys:
-        """Draw one random leaf (a code without codes below it) below each node, and return the key of this
-        leaf. All leaves below the node are equally likely.
+        """For each node, draw one of the leaves (codes without codes below them) below the node, and return the
+        key of this leaf. All leaves below the node are equally likely.
         """
         if not len(levels):
             return nodes
@@ -259,7 +259,8 @@ class Attributes(Boxed):
     @cached_property
     def digits(self) -> Digits:
         """Number system in which keys (numbers of cells) are written. A key has one digit per attribute. The
-        digit is the code of the attribute's value.
+        digit is the code of the attribute's value, which is the position of this value in the list of all
+        values, counted from 0.
         """
         return Digits(self.domain.shape)
 
@@ -283,16 +284,17 @@ class Attributes(Boxed):
 
     @property
     def branching(self) -> int:
-        """Largest number of children of one node (part of the tree). Children that cannot be divided further
-        are not counted.
+        """Largest number of children of one node (part of the tree). Only children that can be divided further
+        are counted.
         """
         return max(self.domain.shape[:-1], default=0)
 
     def encode(self, frame: pd.DataFrame) -> tuple[Keys, UInt8[np.ndarray, " n"]]:
-        """Return the key of each record of a data frame. The key is the index of the record's cell in the
+        """Return the key of each record of a data frame. The key is the number of the record's cell in the
         domain. Records with a value that is not in the domain have no key and are left out.
 
-        The second array has one number per record: 0 if the record has a key, and 1 if it is left out.
+        The method also returns an array with one number per record: 0 if the record has a key, and 1 if it is
+        left out.
         """
         if self.domain.preparation is not None:
             raise ValueError(

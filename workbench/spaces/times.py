@@ -82,7 +82,7 @@ class TimePart(Rule):
     Raises
     ------
     ValueError
-        If the part cannot be computed from a text in this format, if a zone does not exist, or if two
+        If the part cannot be computed from a text in the stated `format`, if a zone does not exist, or if two
         settings contradict each other.
 
     Examples

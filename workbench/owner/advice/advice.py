@@ -63,11 +63,11 @@ class Advice:
     notes : sequence of str
         Sentences about the simulated data, and about mechanisms that were left out.
     shows : bool
-        Whether a release can show anything useful. It is True if, for at least one kind of query, some
-        mechanism has an error of at most 50 % of the mean true answer.
+        Whether a release can show anything useful. True if, for at least one kind of query, some mechanism has
+        an error of at most 50 % of the mean true answer.
     coarser : Domain, optional
-        Domain with fewer and larger cells, whose counts would be useful. It is None if the counts of your own
-        cells are useful, or if the workbench found no such domain.
+        Domain with fewer and larger cells, whose counts would be useful. None if the counts of your own cells
+        are useful, or if the workbench found no such domain.
     size : int, optional
         Approximate number of cells that the release should contain.
     """
@@ -147,8 +147,8 @@ def advise(
         Kind of numbers that you want to publish, one of the words in `TASKS`. The task determines the queries
         on which mechanisms are compared. Default "all".
     error : float, optional
-        Mean absolute error that you want to reach, in counts, for the most important kind of query of the
-        task. The result then contains the smallest ε that reaches this error.
+        Mean absolute error, as a number of records, that you want to reach for the most important kind of query
+        of the task. The result then contains the smallest ε that reaches this error.
     size : int, optional
         Approximate number of cells that the release should contain. Default: the number of non-empty cells in
         `beliefs`.

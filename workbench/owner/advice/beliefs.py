@@ -131,8 +131,8 @@ class Beliefs:
 
     @property
     def mean(self) -> float:
-        """Mean count of the non-empty cells. If you gave `users` and not `cells`, it is the mean number of
-        records per person.
+        """Mean count of the non-empty cells. If you gave `users` and not `cells`, the property is the mean
+        number of records per person instead.
         """
         return self.records / (self.cells or self.users or self.records)
 

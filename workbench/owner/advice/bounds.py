@@ -125,8 +125,8 @@ def advise_bounds(
     The function simulates people whose numbers of records have a lognormal distribution. The labels of the
     records follow Zipf's distribution, so some cells have many more records than others. Most records of a
     person have the same label. A bound limits the number of records per person. For example, with bound 3, the
-    function keeps at most 3 random records of each person. For each bound, the function computes the error that
-    comes from the dropped records and from the noise.
+    function keeps at most 3 random records of each person. For each bound, the function computes the error of a
+    release, which comes from the dropped records and from the noise.
 
     Parameters
     ----------
@@ -154,7 +154,8 @@ def advise_bounds(
     earlier : Release, optional
         Earlier release of a similar table. If an attribute of your domain has the same labels in the earlier
         release, the simulation uses the shares of the labels from that release. If you leave out `per_user`,
-        the function divides the total of the earlier release by `users`.
+        the function uses the total of the earlier release divided by `users` as the mean number of records per
+        person.
 
     Returns
     -------

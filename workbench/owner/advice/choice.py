@@ -58,10 +58,12 @@ def choose_bound(
     """Choose a bound on the number of records per person from the private data, with differential privacy.
     The choice costs `epsilon`.
 
-    A larger bound drops fewer records, but it needs more noise in every cell. If the bound grows by 1, the
-    total noise grows by `noise_per_record`. At the same time, the number of dropped records falls by the number
-    of people who have more records than the bound. At the best bound, these two numbers are about equal. The
-    exponential mechanism draws the bound at random. A bound at which the two numbers are closer is more likely.
+    A larger bound drops fewer records, but it needs more noise in every cell. The total noise is the mean
+    absolute value of the noise in a cell, added up over all cells. If the bound grows by 1, the total noise
+    grows by `noise_per_record`. At the same time, the number of dropped records falls by the number of people
+    who have more records than the bound. At the best bound, the growth of the noise and the fall of dropped
+    records are about equal. The exponential mechanism draws the bound at random. It is more likely to draw
+    bounds for which the two numbers differ less.
 
     Parameters
     ----------

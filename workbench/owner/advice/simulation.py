@@ -46,9 +46,9 @@ class Row:
     mechanism : Mechanism
         Mechanism with these parameters, which you can call on the private table.
     errors : dict
-        Mean absolute error for each kind of query, in counts. For the task "users", it is the root mean
-        squared error of the items' counts. Only queries that contain records are used. The error is NaN if a
-        release cannot answer this kind of query.
+        Mean absolute error for each kind of query, as a number of records. For the task "users", the error is
+        the root mean squared error of the items' counts. Only queries that contain records are used. The error
+        is NaN if a release cannot answer this kind of query.
     cells : float
         Mean number of cells, nodes or answers in a release.
     noise_cells : float

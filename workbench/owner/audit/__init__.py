@@ -2,8 +2,8 @@
 audit measures a lower bound on the true ε.
 
 An audit needs no private table. The audit generates two small neighbouring inputs, which differ in one unit,
-and runs the mechanism many times on each input. Then it searches the outputs for an event that is much more
-frequent with one input than with the other. If the ratio of the event's two probabilities exceeds e^ε, the
+and runs the mechanism many times on each input. Then the audit searches the outputs for an event that is much
+more frequent with one input than with the other. If the ratio of the event's two probabilities exceeds e^ε, the
 mechanism is not ε-differentially private.
 
 `audit` tests one mechanism or function on one pair of neighbouring inputs. `pairs_for` generates pairs of

@@ -49,9 +49,9 @@ class Audit:
     pair : str
         Description of the two neighbouring inputs.
     epsilon, delta : float
-        Stated guarantee, with which the audit compares the measured loss. By default, this is the mechanism's
-        budget. Each release has receipts, which record its privacy cost. If the receipts imply a stronger
-        guarantee than the budget, the audit uses the stronger guarantee.
+        Stated guarantee, with which the audit compares the measured loss. By default, the stated guarantee is
+        the mechanism's budget. Each release has receipts, which record its privacy cost. If the receipts imply
+        a stronger guarantee than the budget, the audit uses the stronger guarantee.
     bound : float or None
         Lower bound on the true ε, measured on `runs` outputs for each input. The probability that the bound
         exceeds the true ε is at most `false_alarms` (an argument of `audit`).
@@ -65,7 +65,7 @@ class Audit:
         other half to measure the frequency of the event.
     exact : float or None
         Exact privacy loss for this pair. Let P and P′ be the probabilities of an output for the two inputs. The
-        exact loss is the largest |ln P/P′| over all outputs. If the guarantee has a δ, `exact` is the smallest
+        exact loss is the largest |ln(P/P′)| over all outputs. If the guarantee has a δ, `exact` is the smallest
         ε that holds with this δ. `exact` is None if the audit could not enumerate all outcomes of the noise.
     spent_delta : float
         Smallest δ with which the stated ε holds for this pair (the hockey-stick divergence). The audit computes
@@ -73,8 +73,8 @@ class Audit:
     outputs : int
         Number of different outputs that the audit found when it enumerated all outcomes of the noise.
     all_noise : bool
-        Whether the enumeration covered the noise of all values. If it is False, the audit enumerated only the
-        noise of values that differ between the two inputs.
+        Whether the enumeration covered the noise of all values. If False, the audit enumerated only the noise
+        of the values that differ between the two inputs.
     seconds : float
         Duration of the audit, in seconds.
     note : str
@@ -120,8 +120,9 @@ class Audit:
     @property
     def reached(self) -> float:
         """Largest privacy loss that the audit found, divided by the stated loss. For example, 0.9 means that
-        the audit found a loss of 90 % of the stated ε. If the guarantee is an ε, the loss is the measured bound
-        or the exact loss, whichever is larger. If the guarantee is a ρ, the loss is the computed ρ.
+        the audit found a loss of 90 % of the stated ε. If the guarantee is an ε, the loss is the larger one of
+        `bound` and `exact`. If the guarantee is a ρ, and the audit computed `exact_rho`, the loss is
+        `exact_rho`.
         """
         if self.rho is not None and self.exact_rho:
             return self.exact_rho / self.rho
@@ -175,9 +176,9 @@ def audit(
     times on two neighbouring inputs, which differ in one unit. From the outputs, the audit computes a lower
     bound on the mechanism's ε.
 
-    The audit compares this bound with the stronger of two guarantees. The first is the guarantee that you
-    state. By default, this is the mechanism's budget. The second follows from the receipts in the mechanism's
-    releases. A receipt records the privacy cost of one measurement.
+    The audit compares this bound with the stronger of two guarantees. The first guarantee is the one that you
+    state (by default, the mechanism's budget). The second guarantee follows from the receipts in the
+    mechanism's releases. A receipt records the privacy cost of one measurement.
 
     Parameters
     ----------

@@ -142,10 +142,11 @@ def release(
     """Run a mechanism on rows that do not fit in memory. The release has the same distribution and the same
     privacy cost as `mechanism(table)`.
 
-    If users are truncated to a bound, the function first divides the rows by user. It then divides the rows
-    into scratch files by ranges, which are blocks of consecutive cells. One task per range counts the rows of
-    the range and draws the noise of its cells. The noise of a range follows from a random key, which is drawn
-    once. So a task that is repeated after an error draws the same noise again.
+    The function divides the cells into ranges, which are blocks of consecutive cells. It writes the rows of
+    each range to scratch files. If users are truncated to a bound, the function first collects and truncates
+    the rows of each user. One task per range counts the rows of the range, and draws the noise for the cells of
+    the range. A random key, which is drawn once, determines the noise of all ranges. So a task that is repeated
+    after an error draws the same noise again.
 
     Parameters
     ----------
@@ -161,8 +162,8 @@ def release(
     workers : int
         Number of threads, if you pass no executor. Default 1.
     ranges : int, optional
-        Approximate number of ranges into which the cells are divided. Default: a number that depends on the
-        size of the files.
+        Approximate number of ranges into which the cells are divided. Default: the function chooses a number by
+        the size of the files.
     scratch : path, optional
         Folder in which a private folder for scratch files is created. The private folder is removed at the end,
         even after an error. Scratch files take 4 to 32 bytes per row. Default: the system's folder for

@@ -153,9 +153,9 @@ class Rows:
         table : str, optional
             Name of the table, if the file is a DuckDB or SQLite database.
         rng, key : numpy Generator or 32 bytes, optional
-            Seeded generator or key that determines which records of each user are kept. Pass the same one
-            again to keep the same records. If you pass the same key to `SparseTable.read`, it also keeps
-            these records.
+            Seeded generator or key that determines which records of each user are kept. Pass the same generator
+            or key again to keep the same records. With the same key, `SparseTable.read` also keeps these
+            records.
 
         Returns
         -------
@@ -196,8 +196,8 @@ class Rows:
 
     @property
     def enforced_bound(self) -> Any:
-        """Bound (largest change of the counts that one protected unit can cause). The bound also states whether
-        each user's rows are truncated to it.
+        """Bound (largest change of the counts that one protected unit can cause). Its field `status` says
+        whether the workbench truncates each user's rows to the bound.
         """
         if self.user is None or not isinstance(self.bound, Bound):
             return self.bound
