@@ -173,7 +173,7 @@ def check_table(
     progress: Progress | None = None,
 ) -> TableCheck:
     """Find all values in a table that are not allowed in a release, for example because they are not in the
-    domain. The function reads the rows in batches and does not keep them.
+    domain. The function reads the rows in batches, and does not keep the rows in memory.
 
     If the check finds values that are not in the domain, do not add labels for these values. The domain would
     then depend on private data. Instead, state in the domain what happens to values without a label.

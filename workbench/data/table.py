@@ -470,9 +470,9 @@ class WideTable(Table):
     """Table of counts over a domain that is wide, which means that it has more than 2⁶³ − 1 cells. The table
     stores only the cells that are not empty.
 
-    A wide domain has too many cells to number them, so most mechanisms cannot use the table.
-    `LaplaceQueries`, `GaussianQueries` and sessions can answer queries on a few attributes at a time, for
-    example `Marginals(2)`. For any other mechanism, first reduce the table to some of its attributes with
+    A wide domain has too many cells to number them with 64-bit integers, so most mechanisms cannot use the
+    table. `LaplaceQueries`, `GaussianQueries` and sessions can answer queries on a few attributes at a time,
+    for example `Marginals(2)`. For any other mechanism, first reduce the table to some of its attributes with
     `project(attributes)`.
 
     Parameters
@@ -590,7 +590,7 @@ class WideTable(Table):
 
     @property
     def keys(self) -> None:
-        """Raise a ValueError, because a wide domain has too many cells to number them."""
+        """Raise a ValueError, because a wide domain has too many cells to number them with 64-bit integers."""
         self.domain.refuse_wide()
 
     def answer(self, workload: Recipe) -> Float[np.ndarray, " queries"]:

@@ -132,7 +132,7 @@ def users_of(values: Any, user_type: str | None = None) -> Users:
 
 def in_words(unit: str, column: str) -> str:
     """Return a text that names a protected unit and the column that identifies units, for example "a user
-    (column id)". If the name of the column is long, its end is cut off.
+    (column id)". If the name of the column is long, the end of this name is cut off.
     """
     plain = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in column)
     shown = plain if len(plain) <= _LONGEST_NAME else f"{plain[:_LONGEST_NAME]}…"

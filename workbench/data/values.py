@@ -132,8 +132,9 @@ class UnlistedValues:
         values : sequence
             Value of each row, as text. No value may be missing.
         bound : Bound
-            Limit for one user. If a user has more than `l1` different values, `l1` of them are kept at
-            random. Without users, each row is a unit with one value, and the bound must be Bound(1, 1).
+            Limit on how many different values of one user are kept. If a user has more than `l1` different
+            values, `l1` of these values are kept at random. Without users, each row is a unit with one value,
+            and the bound must be Bound(1, 1).
         users, user_type, rng, key : optional
             Users of the rows, and source of the random choices, as in `SparseTable.from_keys`.
 
@@ -205,7 +206,7 @@ class UnlistedValues:
         domain : path, mapping or UnlistedColumn
             Domain file with one attribute, or its content, for example {"word": {"labels": "unlisted"}}.
         bound : Bound
-            Limit for one user, as in `from_values`.
+            Limit on how many different values of one user are kept, as in `from_values`.
         user : str, optional
             Name of the column that contains the user of each row.
         user_type, rng, key, table, progress : optional

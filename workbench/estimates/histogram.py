@@ -216,8 +216,8 @@ class ItemEdgeCounts(Estimate):
 
     The variances of the two histograms describe only the noise. `covariance` is the covariance of the noise on
     the counts of two edges of the same item. `covariance` is 0 if the noise of these two counts is independent.
-    `sampled` is True if records may have been dropped before they were counted. Then the error of a count is
-    larger than its noise.
+    `sampled` is True if records may have been dropped before they were counted. If so, the error of a count is
+    larger than the noise alone.
     """
 
     items: Histogram

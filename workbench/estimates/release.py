@@ -97,8 +97,8 @@ class _Ledger(tuple[Receipt, ...]):
 @dataclass(frozen=True, eq=False)
 class Release:
     """Public result of a mechanism. A release contains an estimate (noisy counts or synthetic records), the
-    mechanism with its parameters, and receipts. A receipt records the privacy cost of one measurement of the
-    private data.
+    mechanism with its parameters, and receipts. A receipt records the privacy cost of one measurement, which is
+    a noisy query on the private data.
 
     Parameters
     ----------
@@ -106,9 +106,8 @@ class Release:
         Public numbers, for example noisy counts, from which the release computes answers to queries.
     ledger : tuple of Receipt
         One receipt per measurement. The receipts belong to this estimate. If you replace the estimate of a
-        release by another estimate, the release loses its receipts and cannot be saved. A mechanism may compute
-        its estimate from an earlier release. Then pass the receipts of the earlier release,
-        `tuple(earlier.ledger)`.
+        release by another estimate, the release loses its receipts and cannot be saved. If a mechanism computes
+        its estimate from an earlier release, pass the receipts of the earlier release, `tuple(earlier.ledger)`.
     mechanism : Mechanism or str
         Mechanism that made the release. If the release was loaded from a file, the field contains a text that
         describes the mechanism.
@@ -148,8 +147,8 @@ class Release:
     @property
     def privacy(self) -> DP | ZCDP:
         """Total privacy cost of the release: the sum of the costs in the receipts. A receipt records the cost
-        of one measurement. If measurements are about disjoint groups of people, only the most expensive group
-        counts.
+        of one measurement (noisy query on the private data). If measurements are about disjoint groups of
+        people, only the cost of the most expensive group is included.
         """
         return compose(self.ledger)
 
@@ -170,7 +169,7 @@ class Release:
         Raises
         ------
         ValueError
-            If δ is not a probability, or if δ is smaller than the sum of the δ that the measurements cost.
+            If δ is not a probability, or if δ is smaller than the sum of the δ in the receipts.
         """
         return guarantee(self.ledger, delta)
 
@@ -224,8 +223,8 @@ class Release:
         error : bool
             Whether to return also the errors of the answers. Default False.
         belief : "empty", optional
-            Pass "empty" to assume that all cells that were not released are empty. Then only the noise counts
-            as an error. The result says that you made this assumption.
+            Pass "empty" to assume that all cells that were not released are empty. The errors then describe
+            only the noise. The result says that you made this assumption.
         options
             Further options, which depend on the class of the estimate, for example `weights="raw"`.
 
@@ -344,8 +343,8 @@ class Release:
     @property
     def absent_at_most(self) -> float:
         """Largest plausible true count of a cell (or of a node of a tree) that was not released. Among the
-        cells that were not released, fewer than one in a hundred have a larger count. The number is NaN if it
-        is unknown.
+        cells that were not released, fewer than one in a hundred have a larger count. NaN if the number is
+        unknown.
         """
         if not isinstance(self.estimate, estimates.Summary):
             return float("nan")
@@ -552,8 +551,9 @@ class Release:
         list of (name, text)
             One row per topic. The first topics are the contents of the release, the origin of its noise, the
             mechanism, and the guarantee. The next topics are the protected unit, its bound (enforced or only
-            assumed), truncation, and cautions. The last topics are the cost of each measurement, the noise,
-            sampling and thresholds, and the number of cells that would be released from an empty table.
+            assumed), truncation, and cautions. The last topics are the cost of each noisy query on the private
+            data, the noise, sampling and thresholds, and the number of cells that would be released from an
+            empty table.
         """
         return described(self, delta)
 
@@ -595,8 +595,8 @@ class Release:
     def with_users_cut(
         self, data: Any, epsilon: float, rng: np.random.Generator | None = None
     ) -> Release:
-        """Return the release with one more noisy number. This is the number of users who had more data than the
-        bound allows, so that some of their data were left out.
+        """Return the release with one more noisy number: the number of users who had more data than the bound
+        allows. Some data of these users were left out.
 
         The records of one user alone determine whether this user has more data than the bound allows. So adding
         or removing one user changes the number by at most one. The workbench adds geometric noise of scale 1/ε

@@ -317,7 +317,8 @@ class Reports(RandomisedReports):
         Returns
         -------
         pandas.DataFrame
-            One row per cell that was reported, with its labels and its number of reports (`noisy`).
+            One row per cell that was reported. The columns contain the labels of the cell, and the number of
+            reports of this cell (`noisy`).
         """
         return self.domain.frame(self._cells.keys).assign(noisy=self._cells.counts)
 
@@ -351,9 +352,8 @@ class BitReports(RandomisedReports):
 
     A report is stored as a row of 64-bit words. The lowest bit of the first word belongs to the first value of
     the first attribute. If b is a reported bit (0 or 1), then (b − f)/(1 − 2f) is an unbiased estimate of the
-    bit before it was flipped or kept. To estimate the count of a combination of values, the workbench
-    multiplies the estimates of the bits of these values within each report. Then the workbench adds up the
-    products of all reports.
+    original bit. To estimate the count of a combination of values, the workbench multiplies the estimates of
+    the bits of these values within each report. Then the workbench adds up the products of all reports.
     """
 
     domain: Domain
@@ -482,7 +482,7 @@ class BitReports(RandomisedReports):
         Returns
         -------
         pandas.DataFrame
-            One row per report. The bits of each attribute are in a column of their own, in the order of the
+            One row per report. Each attribute has one column, which contains its bits in the order of the
             attribute's values. The last column, `noisy`, is 1 in every row.
         """
         starts = bit_layout(self.domain).starts

@@ -27,8 +27,9 @@ from workbench.value import Bool, Float, Int, UInt64, read_only
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Summary(Estimate):
-    """Cells that a mechanism released. `keys` contains the keys of these cells in ascending order, and `values`
-    contains their noisy counts. Most of the other fields describe how the cells were selected.
+    """Cells that a mechanism released. `keys` contains the numbers that identify these cells, in ascending
+    order. `values` contains the noisy counts of the cells. Most of the other fields describe how the cells were
+    selected.
 
     `tau` is the sampling threshold τ. Cells with a noisy value of at least τ were always kept, and the other
     cells were sampled. If cells were not sampled, `tau` is 0. `theta` is the threshold θ of the filter, and
@@ -204,7 +205,7 @@ class Summary(Estimate):
 
     @property
     def releases_all(self) -> bool:
-        """Whether the mechanism released every cell, whatever its noisy value was."""
+        """Whether the mechanism released every cell, regardless of the cell's noisy value."""
         return self.theta == 0 and self.tau == 0 and self.sides == 2
 
     @property
@@ -565,7 +566,8 @@ class Sketch(Estimate):
         Returns
         -------
         pandas.DataFrame
-            One row per bucket, with its row in the sketch, its place in this row, and its `noisy` value.
+            One row per bucket. The columns contain the row of the sketch, the position of the bucket in this
+            row, and the noisy value of the bucket (`noisy`).
         """
         row, bucket = np.indices(self.values.shape, np.int32).reshape(2, -1)
         return pd.DataFrame({"row": row, "bucket": bucket, "noisy": self.values.ravel()})

@@ -432,10 +432,10 @@ class Bank:
         """Return the smallest ε (or ρ) that you have to spend on new answers, so that the standard error of
         each query is at most `error`.
 
-        Mechanisms round noise to a grid. Apart from the effect of this rounding, the price is accurate to about
-        1e-6. The bank always computes the price for the method kernel PCA, because the errors of this method
-        can be predicted without new answers. If `recall` would use another method, the text in `Price.why` says
-        so.
+        Mechanisms round noise to a grid. Apart from the effect of this rounding, the price has a relative error
+        of about 1e-6. The bank always computes the price for the method kernel PCA, because the errors of this
+        method can be predicted without new answers. If `recall` would use another method, the text in
+        `Price.why` says so.
 
         Parameters
         ----------
@@ -639,8 +639,8 @@ class Bank:
 
     @property
     def answers(self) -> NoisyAnswers:
-        """All stored noisy answers, in the order in which they were paid for. If there are none, a ValueError
-        is raised.
+        """All stored noisy answers, in the order in which they were paid for. If the bank is empty, a
+        ValueError is raised.
         """
         return NoisyAnswers.history(self.by_question())
 

@@ -124,7 +124,7 @@ class Booking:
         Parameters
         ----------
         release : Release or iterable of Receipt
-            The release, or its receipts, which record the cost of each measurement of the private data.
+            The release, or its receipts. A receipt records the cost of one noisy query on the private data.
 
         Raises
         ------

@@ -168,10 +168,10 @@ class Session:
         rho : float, optional
             Cost ρ of all answers together, for a budget in zCDP. Pass either `rho` or `epsilon`.
         strategy : "optimised", optional
-            By default, the session asks exactly the queries in `workload`. With "optimised", it asks other
-            queries, and computes the answers to `workload` from the noisy answers to these other queries.
-            The error is then smaller. The bank stores the answers to the other queries. `plan` shows the
-            expected error with and without this strategy.
+            By default, the session asks exactly the queries in `workload`. With "optimised", the session asks
+            other queries, and computes the answers to `workload` from the noisy answers to these other queries.
+            The errors are then smaller than by default. The bank stores the answers to the other queries.
+            `plan` shows the expected error with and without this strategy.
 
         Returns
         -------

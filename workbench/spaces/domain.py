@@ -437,8 +437,8 @@ class Domain:
         return np.asarray(labels, dtype=object)[codes]
 
     def frame(self, keys: Int[np.ndarray, " cells"]) -> pd.DataFrame:
-        """Return a data frame with one row per cell and one column of labels per attribute. You give the
-        cells by their keys (numbers).
+        """Return a data frame with one row per cell and one column of labels per attribute. You pass the keys
+        (numbers) of the cells.
         """
         return pd.DataFrame({a: self.decode(a, self.column(keys, a)) for a in self.attributes})
 

@@ -180,7 +180,7 @@ class Digits:
 
     def child(self, level: int, nodes: Keys, digits: Int[np.ndarray, " n"]) -> Keys:
         """Return one child of each node at `level`. For each node, `digits` contains the number of the child,
-        counted from 0. Nodes and children are given by their lowest keys.
+        counted from 0. You pass the lowest key of each node. The result contains the lowest key of each child.
         """
         children = nodes.copy()
         width = np.uint64(self.widths[level])
@@ -247,8 +247,8 @@ class Hierarchy(Protocol):
     """Base class of trees that divide a space of values into smaller and smaller parts. The subclasses are
     `Quadtree`, `Prefixes`, `Taxonomy` and `Attributes`.
 
-    Every value has a number, which is called its key. A part is called a node. Two numbers identify a node: its
-    level in the tree, and the lowest key of its values.
+    Every value has a number, which is called the key of the value. A part is called a node. Two numbers
+    identify a node: its level in the tree, and the lowest key of its values.
     """
 
     reasons: ClassVar[tuple[str, ...]]  # why a value may not be in the space

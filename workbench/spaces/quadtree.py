@@ -79,7 +79,7 @@ class Quadtree(Boxed):
     @cached_property
     def digits(self) -> Digits:
         """Number system in which keys are written. A key is the number of a box on the lowest level of the
-        tree. Such a box is called a finest box.
+        tree.
 
         A key has one digit per level, and a digit has one bit per dimension. Along each dimension, a level
         divides a box into a lower half and an upper half. The bit of the dimension is 0 for the lower half, and
@@ -89,9 +89,7 @@ class Quadtree(Boxed):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Number of boxes along each dimension on the lowest level of the tree. These boxes are called the
-        finest boxes.
-        """
+        """Number of boxes along each dimension on the lowest level of the tree."""
         return (2**self.depth,) * self.dims
 
     @property

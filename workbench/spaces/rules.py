@@ -232,7 +232,7 @@ class Rule:
     Parameters
     ----------
     column : str, optional
-        Name of the column of the data that this rule reads. By default, it is the name of the attribute.
+        Name of the column of the data that this rule reads. Default: the name of the attribute.
     other : "refuse", "drop" or "label"
         Treatment of a value that has no label. "refuse" raises an error, "drop" leaves the row out, and
         "label" gives the row the label in `other_label`. Default "refuse".

@@ -129,8 +129,8 @@ class Taxonomy(Hierarchy):
 
     @cached_property
     def digits(self) -> Digits:
-        """Number system in which keys are written. Each digit has a base of its own. The key of a leaf (a code
-        without codes below it) is the number of the leaf.
+        """Number system in which keys are written. Different digits may have different bases. The key of a leaf
+        (a code without codes below it) is the number of the leaf.
 
         A key has one digit for each level on the way from the root to the leaf. The digit is the position of
         the code on this level among the codes that have the same code above them. If the leaf is above the

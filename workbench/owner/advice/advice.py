@@ -131,11 +131,11 @@ def advise(
     """Recommend a mechanism for your data. The function compares mechanisms on simulated data, which agree
     with what you believe about the private data.
 
-    The function reads no private data, so it costs no budget. It tries every mechanism that accepts this kind
-    of data, from the workbench and from plug-ins. It runs each mechanism on the simulated data, and compares
-    the answers to queries with the true answers. The queries ask for counts of cells, of ranges of cells, and
-    of marginals (tables by a few attributes). The function leaves out queries that count no record, because few
-    readers are interested in empty cells.
+    The function reads no private data, so it costs no budget. The function tries every mechanism that accepts
+    this kind of data, from the workbench and from plug-ins. It runs each mechanism on the simulated data, and
+    compares the mechanism's answers to queries with the true answers. The queries ask for counts of cells, of
+    ranges of cells, and of marginals (tables by a few attributes). The function leaves out queries that count
+    no record, because few readers are interested in empty cells.
 
     Parameters
     ----------

@@ -178,7 +178,7 @@ def audit(
 
     The audit compares this bound with the stronger of two guarantees. The first guarantee is the one that you
     state (by default, the mechanism's budget). The second guarantee follows from the receipts in the
-    mechanism's releases. A receipt records the privacy cost of one measurement.
+    mechanism's releases. A receipt records the privacy cost of one noisy query on the data.
 
     Parameters
     ----------

@@ -61,7 +61,7 @@ def default_jobs(
     neighbouring inputs, which differ in one unit. For a class of the workbench, the plan has one audit per ε,
     on the pair of inputs for which the largest privacy loss is expected. For a class from another package, the
     plan has one audit for each ε and each pair of inputs. A class can define its own plan in a method
-    `audited`. This method takes a budget, and returns the mechanisms to audit, each with a pair.
+    `audited`. This method takes a budget, and returns the mechanisms to audit, each with a pair of inputs.
 
     If a class takes a budget in ρ, the plan uses the ρ that corresponds to each ε. If a class takes both
     kinds of budget, the plan contains audits with both.
@@ -74,8 +74,8 @@ def default_jobs(
     epsilons : sequence of float
         Values of ε for which each class is audited.
     thorough : bool
-        Whether to audit each class on all pairs of inputs. If True, the plan also contains mechanisms in which
-        one parameter has another of its options. Default False.
+        Whether to audit each class on all pairs of inputs. If True, the plan also contains copies of each
+        mechanism, in which one parameter has a different option. Default False.
 
     Returns
     -------

@@ -196,8 +196,8 @@ class Rows:
 
     @property
     def enforced_bound(self) -> Any:
-        """Bound (largest change of the counts that one protected unit can cause). Its field `status` says
-        whether the workbench truncates each user's rows to the bound.
+        """Bound (largest change of the counts that one protected unit can cause). The field `status` of the
+        bound says whether the workbench truncates each user's rows to this bound.
         """
         if self.user is None or not isinstance(self.bound, Bound):
             return self.bound
