@@ -102,8 +102,8 @@ class Records(OverHierarchy):
         Whether the exact counts are public. If they are public, the workbench may show them next to a release.
         Default False.
     left_out : dict[str, int]
-        For each reason, for example "outside the box", how many values were left out for this reason. All of
-        these values are not in the tree. These numbers are private.
+        For each reason, for example "outside the box", how many values were left out for this reason. None of
+        these values is in the tree. The numbers are private.
     users_cut : int, optional
         Number of users for whom records were left out, because the users had more records than the bound
         allows. This number is private.

@@ -386,7 +386,8 @@ class ItemEdgeCounts(Estimate):
         Parameters
         ----------
         total : float
-            Number of records. This must be a public number, or a noisy number whose privacy cost was paid.
+            Number of records. The number must be public, or it must be a noisy number whose privacy cost was
+            paid.
 
         Returns
         -------
@@ -424,9 +425,7 @@ class ItemEdgeCounts(Estimate):
 
     @property
     def variances(self) -> tuple[float | None, float | None]:
-        """Pair of variances: the variance of the noise on the count of an item, and the variance of the noise
-        on the count of an edge.
-        """
+        """Variances of the noise, as a pair: first on the count of an item, then on the count of an edge."""
         return self.items.variance, self.edges.variance
 
     @property

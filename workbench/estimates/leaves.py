@@ -248,8 +248,8 @@ class Leaves(OverHierarchy, Estimate):
 
     @property
     def why_unknown(self) -> str:
-        """Sentence that explains why errors may be unknown: a query may contain only a part of a node, and
-        the places of the records within the node were not released.
+        """Sentence that explains why errors may be unknown. If a query contains only a part of a node, the
+        error depends on the positions of the records within the node, which were not released.
         """
         if self.law is None:
             return "counts of nodes were divided among the nodes below, in shares that depend on the noise"

@@ -231,8 +231,8 @@ class Bank:
     Attributes
     ----------
     domain, bound : Domain and Bound, or None
-        Domain of the table (list of all possible cells) and bound (largest change of the table that one
-        protected unit can cause). Both are None before you ask the first question.
+        Domain (list of all possible cells) and bound (largest change of the table by one protected unit). Both
+        are None before you ask the first question.
 
     Raises
     ------

@@ -130,9 +130,10 @@ class Booking:
         ------
         ValueError
             If the release costs more than was booked, or has no receipt. The error is also raised if the cost
-            of the release is a ρ and the budget is in ε, or if the two have different relations (the way in
-            which neighbouring tables differ). Further reasons are noise that is simulated or idealised, and a
-            guarantee with infinite ε. After such an error, the booked cost stays spent.
+            of the release is a ρ and the budget is in ε. The relation of the release (the way in which
+            neighbouring tables differ) must be the same as the budget's. The noise must be neither simulated
+            nor idealised, and the ε of the guarantee must be finite. After an error, the booked cost stays
+            spent.
         """
         receipts = release.ledger if isinstance(release, Release) else tuple(release)
         wrong = _unfit(receipts, self.relation)

@@ -31,8 +31,8 @@ def records_of_people(
     user : str
         Column that names the user of each row.
     how
-        Further arguments of `SparseTable.read`: `table` (the name of a table in a database) and `progress` (a
-        function that is called with the completed share).
+        Further arguments, with the same meaning as in `SparseTable.read`: `table` (the name of a table in a
+        database) and `progress`.
 
     Returns
     -------
