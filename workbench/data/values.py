@@ -261,5 +261,5 @@ class UnlistedValues:
 
     @property
     def values_of_owner(self) -> Int[np.ndarray, " pairs"]:
-        """For each entry of `users`, how many values this user has."""
+        """One number per entry of `users`: how many values this user has."""
         return np.bincount(self.users)[self.users]

@@ -158,8 +158,8 @@ class NoisyAnswers(Estimate):
 
     @property
     def scales(self) -> Float[np.ndarray, " queries"]:
-        """For each answer, the scale b of Laplace noise that has the same variance as the noise on this answer.
-        Laplace noise of scale b has the variance 2b².
+        """One scale b per answer. Laplace noise of scale b has the variance 2b², which is the variance of the
+        noise on this answer.
         """
         return np.sqrt(self.variances / 2)
 

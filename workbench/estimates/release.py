@@ -418,9 +418,9 @@ class Release:
 
         If the cells are a random sample, the table has two columns of counts. The column `noisy` contains the
         noisy count of the cell. The column `count` contains a larger number for some cells, to make up for
-        cells that were not sampled. Therefore, sums of `count` over cells are unbiased. For example, suppose
-        that the sampling threshold is 500 records. A cell with the noisy value 80 is kept with probability
-        80/500. If the cell is kept, its `count` is 500. Use `count` for sums, and `noisy` for single cells.
+        cells that were not kept. Therefore, sums of `count` over cells are unbiased. For example, suppose that
+        the sampling threshold is 500 records. A cell with the noisy value 80 is kept with probability 80/500.
+        If the cell is kept, its `count` is 500. Use `count` for sums, and `noisy` for single cells.
 
         If records of users beyond a bound were left out, counts and errors are about the records that were
         kept. For example, each patient may be counted in at most 4 cells. The property `counts_what` contains

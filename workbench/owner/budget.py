@@ -98,7 +98,7 @@ class Booking:
     budget : Budget
         Budget that pays for the release.
     questions : tuple of int
-        Row numbers in the budget's ledger (the list of all costs) of the rows that record this cost.
+        Numbers of the rows that record this cost in the budget's ledger (the list of all costs).
     spent, delta : Fraction
         Exact total cost. `spent` is an ε, or a ρ if the budget is in zCDP. `delta` is the δ.
     relation : str
