@@ -182,8 +182,8 @@ class Release:
 
     @property
     def by_theorem(self) -> str:
-        """Sentence that names a theorem, if a theorem proves that the release costs less than the sum of its
-        noisy measurements. For other releases, the text is empty.
+        """Sentence that names a theorem, if this theorem proves that the release costs less than the sum of the
+        costs in the receipts. For other releases, the text is empty.
         """
         return "; ".join(r.description for r in self.ledger if r.theorem)
 
