@@ -76,11 +76,11 @@ class Aligned(np.random.Generator):
     """Seeded generator of noise for interactive pages. If you move a slider, the noise of each table cell
     stays the same.
 
-    A measurement takes its random numbers from a sequence of its own, and so does each group of consecutive
-    cells in a measurement. So the noise of a cell does not depend on the number of draws for other cells. The
-    noise has the same distribution as with any other generator. Releases are marked as simulated, because
-    anyone with the seed can compute the noise again. You cannot copy or split the generator, because a copy
-    would draw the same noise a second time.
+    Each noisy query on the data has its own sequence of random numbers. If the query is about many cells,
+    each group of consecutive cells has its own sequence. So the noise of a cell does not depend on the number
+    of draws for other cells. The noise has the same distribution as with any other generator. Releases are
+    marked as simulated, because anyone with the seed can compute the noise again. You cannot copy or split
+    the generator, because a copy would draw the same noise a second time.
 
     Parameters
     ----------
@@ -105,7 +105,8 @@ class Aligned(np.random.Generator):
         self._measurements = count()
 
     def measurement(self) -> Stream:
-        """Return the random words for the next measurement, as a function that takes the number of words."""
+        """Return a function that takes n, and draws n random 64-bit integers for the noise of the next
+        query."""
         return Stream((self._place, next(self._measurements)))
 
     def __reduce__(self) -> Any:

@@ -78,18 +78,18 @@ def advise(
     """Recommend a mechanism, before you spend any budget.
 
     You describe the table from public knowledge, for example with --records 400000 --cells 350000. The
-    workbench simulates such a table and runs each mechanism on it. Then it prints the mean error of each
-    mechanism, for queries that contain records. If you give --error 50 in place of --epsilon, the workbench
-    finds the smallest ε for this error. The last line of the output is the command with which you can make
-    the release. The workbench reads real data only if you use --choose-from.
+    workbench simulates such a table and runs each mechanism on it. Then the workbench prints the mean error
+    of each mechanism, for queries that count at least one record. If you give --error 50 in place of
+    --epsilon, the workbench finds the smallest ε for this error. The last line of the output is the command
+    with which you can make the release. The workbench reads real data only if you use --choose-from.
 
     Parameters
     ----------
     epsilon
         Privacy loss ε of the planned release.
     error
-        Largest mean error that you accept, in counts. The command then finds the smallest ε for this error.
-        Use --error in place of --epsilon.
+        Largest mean error that you accept, as a number of records. The command then finds the smallest ε for
+        this error. Use --error in place of --epsilon.
     domain
         Domain file (JSON), which lists all possible cells. Use the same file for `release`.
     task : TASK

@@ -38,9 +38,10 @@ class Foursquare(RecordsFile):
 
     The check-ins are from 12 April 2012 to 16 February 2013. There are two cities: New York ("nyc") with
     227,428 check-ins of 1,083 users, and Tokyo ("tky") with 573,703 check-ins of 2,293 users. The class
-    computes the day of the week in local time, from the published time in UTC and its published offset. It
-    reads the published archive, so you need not unpack the archive. The paper of Fan & Jin (2015) uses
-    another collection of Foursquare check-ins (45,289 users, February to July 2012), which is not published.
+    computes the day of the week in local time, from the published time in UTC and the published offset
+    between local time and UTC. It reads the published archive, so you need not unpack the archive. The paper
+    of Fan & Jin (2015) uses another collection of Foursquare check-ins (45,289 users, February to July 2012),
+    which is not published.
 
     We treat the list of venues as public, because it is published with the check-ins. The list consists of
     all identifiers of venues that occur in the file, in ascending order. Strictly speaking, the list reveals
@@ -140,13 +141,14 @@ class Gowalla(RecordsFile):
     to October 2010. The version "austin" contains only the check-ins of "snap" in and around Austin, from
     June to October 2010. Fan & Jin (2015) used 739,600 check-ins from the same area and months. Berjani &
     Strufe collected those check-ins and did not publish them. In the versions "snap" and "austin", the
-    context is the day of the week in UTC, the time zone of the published times. The class does not check
-    their number of rows, so you get no error if lines are missing at the end of the file.
+    context is the day of the week in UTC, the time zone of the published times. For these versions, the class
+    does not check the number of rows. So you get no error if lines are missing at the end of the file.
 
     We treat the list of places as public, because it is published with the check-ins. Strictly speaking, the
-    list reveals a little about users, because a place is in the file only if someone was there. In "lglmf",
-    the places have the numbers 0 to 31802. In the other two versions, the items are the numbers of places
-    that occur in the file. The class does not read the published friendships between users.
+    list reveals a little about users, because a place is in the file only if someone was there. Each place
+    has an identifier, which is an integer. In "lglmf", the identifiers are 0 to 31802. In the other two
+    versions, each place keeps its identifier from the file, and only places that occur in the file are items.
+    The class does not read the published friendships between users.
 
     The protected unit is one user with all of their check-ins. A user may have any number of check-ins, and
     may have several at the same place.
@@ -161,8 +163,8 @@ class Gowalla(RecordsFile):
 
     @property
     def items(self) -> range | tuple[Any, ...]:
-        """Published numbers of the places. For the versions "snap" and "austin", the property reads these
-        numbers from the file.
+        """Published identifiers of the places. For the versions "snap" and "austin", the property reads these
+        identifiers from the file.
         """
         return range(PLACES) if self.version == "lglmf" else super().items
 

@@ -257,8 +257,8 @@ class CommutePoints(OverHierarchy, RealFile):
 
     @property
     def blocks(self) -> pd.DataFrame:
-        """All census blocks of the chosen states, as a data frame. The columns are `block` (its code),
-        `place`, and the `latitude` and `longitude` of the block's centre in degrees.
+        """All census blocks of the chosen states, as a data frame. The columns are `block` (the code of the
+        block), `place`, and the `latitude` and `longitude` of the block's centre in degrees.
 
         `place` is the county subdivision that contains the block, for example "Newport city (Newport, RI)".
         The place is None if the publisher's list names no subdivision for the block.

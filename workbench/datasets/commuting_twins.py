@@ -44,12 +44,12 @@ class OnTheMapTwin(Twin):
     invention. There are 47 states on a map of 4000 × 2200 km. The sizes of the states have a lognormal
     distribution. The locations of a state are scattered around its centre. Locations are numbered state by
     state. Each cell gets a score, which is large if there are many jobs at the workplace and many people at
-    the home location. The score falls with the cube of the distance between the two, is higher if both are in
-    the same state, and contains random noise. The cells with the highest scores get the highest counts. The
-    counts are quantiles of a lognormal distribution, so another seed gives the same counts to other cells.
-    The largest count is 2.9 million jobs, whose homes and workplaces are in the same metropolis. For more
-    than half of all jobs, home and workplace are the same location. For nine out of ten jobs, they are in the
-    same state.
+    the home location. The score falls with the cube of the distance between workplace and home. The score is
+    higher if both are in the same state. It also contains random noise. The cells with the highest scores get
+    the highest counts. The counts are quantiles of a lognormal distribution, so another seed gives the same
+    counts to other cells. The largest count is 2.9 million jobs, whose homes and workplaces are in the same
+    metropolis. For more than half of all jobs, home and workplace are the same location. For nine out of ten
+    jobs, they are in the same state.
 
     With `attributes=True`, the table also divides the jobs by age, salary and industry. Each of these three
     attributes has three classes. The jobs of a location pair are divided at random among the classes, in

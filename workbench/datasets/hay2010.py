@@ -170,7 +170,7 @@ class NetTrace(Counts):
 @value
 class SearchLogs(Counts):
     """Number of searches for the word "Obama" in each of 32,768 periods of 90 minutes. Together, the periods
-    cover 2,048 days from 1 January 2004.
+    cover 2,048 days (16 periods per day) from 1 January 2004.
 
     There are 335,889 searches. Hay et al. generated the counts from published summaries, and from real logs
     of a shorter time. 52.1 % of the periods have no search. The busiest period has 496 searches. The
@@ -181,7 +181,7 @@ class SearchLogs(Counts):
     replace it.
 
     Terms: cite the paper, do not redistribute. Source: Hay, Rastogi, Miklau, Suciu, PVLDB 2010, section 5.2
-    and Appendix C. The number of days is 32,768 / 16.
+    and Appendix C.
     """
 
     attribute = "time"
@@ -217,10 +217,10 @@ class SocialNetwork(Counts):
 class KeywordFrequencies(Counts):
     """Number of searches in three months for each of the 20,000 most frequent keywords.
 
-    Figure 5 of Hay et al. (2010) uses these data under the name Search Logs, which differ from the data of
-    the class `SearchLogs`. Figure 5 depends only on the sorted counts, so it does not matter which keyword
-    has which count. The paper prints the number of keywords, but no counts. We treat the keywords as public.
-    The protected unit is one search, which is in one cell.
+    Figure 5 of Hay et al. (2010) uses these data, and calls them Search Logs. The class `SearchLogs` contains
+    different data. Figure 5 depends only on the sorted counts, so it does not matter which keyword has which
+    count. The paper prints the number of keywords, but no counts. We treat the keywords as public. The
+    protected unit is one search, which is in one cell.
 
     Nobody publishes the file. The synthetic data `KeywordFrequenciesTwin` replace it. The dataset `Surnames`
     contains real data of the same kind.
@@ -281,7 +281,7 @@ class NetTraceTwin(_Twin):
     largest count (1,423), and the share of hosts without a connection (96.6 %, which is 63,308 hosts).
     Everything else is our invention. The positive counts follow a Zipf-Mandelbrot distribution with exponent
     1.3, so most of them are 1. An address is a number of 16 bits. A prefix of an address consists of its
-    first bits. Each prefix gets a random number. The score of an address is the sum of the numbers of its
+    first bits. Each prefix gets a random score. The score of an address is the sum of the scores of its
     prefixes, so addresses with a long common prefix have similar scores. The addresses with the highest
     scores get the connections, so busy hosts have addresses near each other.
 
@@ -315,10 +315,10 @@ class SearchLogsTwin(_Twin):
 
     Four numbers agree with the paper of Hay et al.: the number of periods (16 · 2048), the sum of the counts
     (335,889), the largest count (496), and the share of periods without a search (52.1 %, which is 17,072
-    periods). Everything else is our invention. Each period gets a score. The score rises in 2007. At the
-    dates of news, it jumps and falls again within days. The score also depends on the time of day, and
-    contains random noise. The periods with the highest scores get the highest counts. The counts follow a
-    Zipf-Mandelbrot distribution with exponent 2.
+    periods). Everything else is our invention. Each period gets a score. The score rises in 2007. On certain
+    days with news, the score jumps, and then falls again within days. The score also depends on the time of
+    day, and contains random noise. The periods with the highest scores get the highest counts. The counts
+    follow a Zipf-Mandelbrot distribution with exponent 2.
 
     The data are generated, so they are public. The protected unit is one search, which is in one cell. Source
     of the statistics: Hay, Rastogi, Miklau, Suciu, PVLDB 2010, and the file that its authors publish.

@@ -309,7 +309,8 @@ class SurnameStrings(OverHierarchy, RealFile):
     record.
 
     The class reads the archive of the Census Bureau or a Parquet copy of the list. The copy contains 162,252
-    names of 265,660,058 people. A name in it has 100 to 2,442,977 people. The archive contains one more name.
+    names of 265,660,058 people. Each of these names belongs to 100 to 2,442,977 people. The archive contains
+    one more name.
 
     The terms and the source are the same as for `Surnames`.
     """

@@ -99,9 +99,9 @@ class IPUMSTwin(Twin):
     """Synthetic table of 500,000 adults with nine attributes, which replaces the census data (IPUMS) of Chen
     et al. (2012). The table has 1.29·10¹¹ cells, and nearly all cells are empty.
 
-    Three facts agree with the paper: the attributes, their numbers of values, and the number of people. The
-    attributes have 79, 2, 17, 51, 9, 7, 6, 50 and 50 values. The smallest value of age is 16, that of
-    education is 1, and that of salary is 0. The frequencies of the values and the dependence between
+    Three facts agree with the paper: the attributes, the number of values of each attribute, and the number
+    of people. The attributes have 79, 2, 17, 51, 9, 7, 6, 50 and 50 values. The smallest value of age is 16,
+    that of education is 1, and that of salary is 0. The frequencies of the values and the dependence between
     attributes are our invention. We draw the attributes of a person one after the other. The number of people
     falls with age, mostly above 40, and women live longer than men. 86 % of people have the birthplace 0. The
     frequency of the r-th other birthplace is proportional to 1/r. Race depends on the birthplace. The mean of

@@ -501,8 +501,8 @@ class Figure:
             Verdicts of this run on the paper's statements. Usually the sentence above the figure is its
             headline (the main result). If a verdict contradicts the headline, the sentence is the title.
         panels : str
-            Letters of the panels to draw, for example "ac". By default, the method draws the first panels.
-            The attribute `main` is their number.
+            Letters of the panels to draw, for example "ac". By default, the method draws the first `main`
+            panels.
 
         Raises
         ------

@@ -132,16 +132,16 @@ class Basis(Protocol):
     def forward(
         self, keys: Int[np.ndarray, " n"], counts: Num[np.ndarray, " n"]
     ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
-        """Transform the counts of a table. `counts` contains the counts of the cells with the numbers `keys`.
-        All other cells are empty. Return two arrays: the numbers of the nodes (transformed counts) that
-        depend on the cells in `keys`, in ascending order, and the values of these nodes. All other nodes are
-        0.
+        """Transform the counts of a table. The cell with the key (identifier) keys[j] has the count
+        counts[j], and all other cells are empty. Return two arrays. The first contains the identifiers of the
+        nodes (transformed counts) that depend on the cells in `keys`, in ascending order. The second contains
+        the values of these nodes. All other nodes are 0.
         """
 
     def within(self, start: int, bits: int) -> list[tuple[int, int]]:
         """Return the nodes (transformed counts) that depend on the cells of one range and on no other cell.
-        The result is a list of runs of consecutive nodes. A run is a pair: the number of its first node, and
-        the number after its last node.
+        The result is a list of runs of consecutive nodes. A run is a pair (first, end), which stands for the
+        nodes numbered from `first` to `end` − 1.
 
         The range has 2^`bits` cells and begins at the cell `start`, which is a multiple of 2^`bits`.
         """
@@ -156,12 +156,12 @@ class Basis(Protocol):
     def forward_above(
         self, starts: Int[np.ndarray, " n"], bits: int, totals: Num[np.ndarray, " n"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Compute the remaining nodes (transformed counts), which `within` does not return for any of the
-        given ranges. Such nodes usually depend on the cells of several ranges. Return the numbers and the
-        values of these nodes.
+        """Compute the nodes (transformed counts) that `within` returns for none of the given ranges. Such
+        nodes usually depend on the cells of several ranges. Return two arrays: the identifiers and the values
+        of these nodes.
 
         Together, the ranges contain all cells. Range i begins at the cell starts[i] and has 2^bits[i] cells.
-        The sum of its counts is totals[i].
+        The sum of the counts in range i is totals[i].
         """
 
 
@@ -171,8 +171,9 @@ class TransformBasis(Basis, Protocol):
     """
 
     def pieces(self, workload: Workload) -> tuple[Int[np.ndarray, " pieces"], Workload]:
-        """Split queries into pieces that `terms` can process, for example into ranges. Return two values: an
-        array with the number of each piece's query, and the pieces.
+        """Split queries into pieces that `terms` can process, for example into ranges. Return two values. The
+        first is an array that contains, for each piece, the position of its query in the list of queries. The
+        second contains the pieces.
         """
 
     def terms(self, pieces: Workload) -> Iterator[NodeWeights]:

@@ -98,8 +98,8 @@ class Together(Linear):
 
     @property
     def max_term(self) -> float:
-        """Largest absolute value of a term for one record, or an upper bound on this value. A query is a sum
-        of one or more terms.
+        """Largest absolute value of a term, or an upper bound on this value. A query is a sum over records,
+        and a record adds one or more terms to this sum.
         """
         return max((p.max_term for p in self.parts), default=0.0)
 
@@ -114,9 +114,8 @@ class Together(Linear):
         return all(p.integer_valued for p in self.parts)
 
     def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
-        """Return the expected value of each query for one random record. The record's values are drawn
-        independently for each attribute, with the probabilities in `prior`, which contains one vector per
-        attribute.
+        """Return the expected answer to each query on a table with one random record. The record's value of
+        each attribute is drawn independently. `prior` contains one vector of probabilities per attribute.
         """
         return np.concatenate([np.empty(0), *(p.means(domain, prior) for p in self.parts)])
 
@@ -128,7 +127,7 @@ class Together(Linear):
 
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
         """Return the answers to the queries of all parts as integers. The integer n stands for the answer
-        n·`grid`. For each record, every term of a query is rounded to a multiple of `grid`.
+        n·`grid`. For each record, the method rounds every term of a query to a multiple of `grid`.
         """
         units = (p.grid_units_of_margins(margins, grid) for p in self.parts)
         return np.concatenate([np.empty(0, object), *units])

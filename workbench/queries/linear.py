@@ -49,8 +49,8 @@ class Linear(ABC):
     @property
     @abstractmethod
     def max_term(self) -> float:
-        """Largest absolute value of a term for one record, or an upper bound on this value. A query is a sum
-        of one or more terms.
+        """Largest absolute value of a term, or an upper bound on this value. A query is a sum over records,
+        and a record adds one or more terms to this sum.
         """
 
     @property
@@ -65,9 +65,8 @@ class Linear(ABC):
 
     @abstractmethod
     def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
-        """Return the expected value of each query for one random record. The record's values are drawn
-        independently for each attribute, with the probabilities in `prior`, which contains one vector per
-        attribute.
+        """Return the expected answer to each query on a table with one random record. The record's value of
+        each attribute is drawn independently. `prior` contains one vector of probabilities per attribute.
         """
 
     @abstractmethod
@@ -79,7 +78,7 @@ class Linear(ABC):
     @abstractmethod
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
         """Return the answers to the queries as integers. The integer n stands for the answer n·`grid`. For
-        each record, every term of a query is rounded to a multiple of `grid`.
+        each record, the method rounds every term of a query to a multiple of `grid`.
         """
 
     def intervals(self, domain: Domain) -> NoReturn:
@@ -97,9 +96,9 @@ class Linear(ABC):
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the answer to each query: the weighted sum of the `values` of the cells. The `values` belong
-        to the cells with the numbers `keys`. All other cells are empty. If weights and values are integers,
-        the answers are exact as long as all sums stay below 2⁵³.
+        """Return the answer to each query: the weighted sum of the `values` of the cells. The value of the
+        cell with the key (identifier) keys[j] is values[j]. All other cells are empty. If weights and values
+        are integers, the answers are exact as long as all sums stay below 2⁵³.
         """
         return self.on(domain).sums_of_margins(TableMargins(domain, keys, values))
 
@@ -111,8 +110,8 @@ class Linear(ABC):
         grid: float,
     ) -> Int[np.ndarray, " queries"]:
         """Return the answers to the queries as integers. The integer n stands for the answer n·`grid`. The
-        method rounds the weights of records to multiples of `grid`, and then adds them up exactly. Integers
-        beyond ±2⁶² are replaced by ±2⁶².
+        method rounds the weight of each record to a multiple of `grid`, and then adds up the rounded weights
+        exactly. Integers beyond ±2⁶² are replaced by ±2⁶².
 
         Each record's terms are rounded separately, so one record does not change how another record is
         rounded. Raise a ValueError if a term is larger than 2²⁷·`grid`.
@@ -139,20 +138,21 @@ class Margins(ABC):
     @abstractmethod
     def dense(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."] | None:
         """Return a marginal (table of counts) as an array of all its cells. `axes` contains the positions of
-        its attributes. Return None if there are too many cells.
+        the marginal's attributes in the domain. Return None if there are too many cells.
         """
 
     def occupied_cells(self, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
         """Return the non-empty cells of a marginal (table of counts on some of the attributes), and their
-        counts. The cells are given as an array of codes (numbers of values), with one row per attribute. Use
-        this method if `dense` returns None.
+        counts. The result is an array of codes, with one row per attribute and one column per cell, and an
+        array of counts. The codes 0, 1, 2, … stand for the values of an attribute. Use this method if `dense`
+        returns None.
         """
         raise NotImplementedError
 
 
 class TableMargins(Margins):
     """Marginals of a table. A marginal is a table of counts on a few of the attributes. You give the table as
-    the sorted keys (numbers) of its cells, and the values of these cells.
+    the sorted keys (identifiers) of its cells, and the values of these cells.
     """
 
     def __init__(
@@ -180,7 +180,8 @@ class TableMargins(Margins):
 
     def dense(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."] | None:
         """Return a marginal (table of counts) as an array of all its cells. `axes` contains the positions of
-        its attributes. Sums of integers are exact below 2⁵³. Return None if there are too many cells.
+        the marginal's attributes in the domain. Sums of integers are exact below 2⁵³. Return None if there
+        are too many cells.
         """
         shape = [self.domain.shape[k] for k in axes]
         if prod(shape) > min(MAX_DENSE_CELLS, max(2**16, 8 * len(self.values))):
@@ -191,8 +192,9 @@ class TableMargins(Margins):
 
     def occupied_cells(self, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
         """Return the non-empty cells of a marginal (table of counts on some of the attributes), and their
-        counts. The cells are given as an array of codes (numbers of values), with one row per attribute. If
-        the values of the table are integers, the counts are also integers.
+        counts. The result is an array of codes, with one row per attribute and one column per cell, and an
+        array of counts. The codes 0, 1, 2, … stand for the values of an attribute. If the values of the table
+        are integers, the counts are also integers.
         """
         cells, rows = np.unique(self._cells(axes), return_inverse=True)
         sums = np.zeros(len(cells), np.int64 if self.values.dtype.kind in "iub" else float)

@@ -29,7 +29,7 @@ class Nodes:
     levels : int64[queries]
         Level of each node. The root has level 0.
     keys : uint64[words, queries]
-        Lowest key among the values in each node. The key of a value is its number in the tree.
+        Lowest key among the values in each node. The key is a number that identifies a value in the tree.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class Nodes:
         return digest_text(self, self.levels, self.keys)
 
     def cells(self, domain: Hierarchy) -> Float[np.ndarray, " queries"]:
-        """Return, for each query, the number of keys (numbers of values) in its node."""
+        """Return, for each query, how many keys its node contains. A key identifies a value in the tree."""
         radices = domain.digits.radices
         return np.array([1.0 * prod(radices[i:]) for i in range(len(radices) + 1)])[self.levels]
 
@@ -139,8 +139,8 @@ class KeyRuns(NamedTuple):
 
 
 def key_runs(workload: Any, tree: Hierarchy) -> KeyRuns:
-    """Return the queries of a workload (list of queries) as ranges of keys. The key of a value is its number
-    in a tree. Raise a ValueError if the queries cannot be written as ranges of keys.
+    """Return the queries of a workload (list of queries) as ranges of keys. The key is a number that
+    identifies a value in the tree. Raise a ValueError if the queries cannot be written as ranges of keys.
     """
     if isinstance(workload, Nodes):
         highest = tree.digits.highest_keys(workload.levels, workload.keys)

@@ -55,13 +55,13 @@ class Products(Linear):
         One matrix per attribute. Each row is a factor: it contains one number for each value of the
         attribute. The first row contains only ones.
     which : int64[terms, attributes]
-        Number of the row in the attribute's matrix that each term uses. The number is 0 if the term does not
+        Row of the attribute's matrix that each term uses, counted from 0. The entry is 0 if the term does not
         depend on the attribute.
     times : float64[terms]
         Coefficient by which each term is multiplied.
     offsets : int64[queries + 1]
-        Number of the first term of each query. Query i is the sum of the terms from offsets[i] to offsets[i +
-        1] − 1.
+        Position of each query's first term in the list of terms, and the number of all terms. Query i is the
+        sum of the terms from offsets[i] to offsets[i + 1] − 1.
 
     Raises
     ------
@@ -122,9 +122,10 @@ class Products(Linear):
             Domain that contains the attributes.
         queries : sequence
             Queries. A term is given as {attribute: factor} or as (coefficient, {attribute: factor}). The
-            empty term {} counts every record once. You can give a factor in three ways. A pair (lo, hi) means
-            1 for the codes (numbers of values) from lo to hi − 1, and 0 for other codes. A set of codes means
-            1 for these codes, and 0 for other codes. An array contains one number for each code.
+            empty term {} counts every record once. You can give a factor in three ways. The codes 0, 1, 2, …
+            stand for the values of the attribute. A pair (lo, hi) means 1 for the codes from lo to hi − 1,
+            and 0 for other codes. A set of codes means 1 for these codes, and 0 for other codes. An array
+            contains one number for each code.
 
         Returns
         -------
@@ -183,9 +184,10 @@ class Products(Linear):
         hi: Int[np.ndarray, "terms attributes"],
         offsets: Int[np.ndarray, " queries+1"] | None = None,
     ) -> Products:
-        """Create queries that count the records in boxes. A box has one interval per attribute. The interval
-        contains the codes (numbers of values) from `lo` to `hi` − 1. With `offsets`, a query counts the
-        records in several boxes. Query i uses the boxes from offsets[i] to offsets[i + 1] − 1.
+        """Create queries that count the records in boxes. A box has one interval per attribute. The codes 0,
+        1, 2, … stand for the values of an attribute. The interval contains the codes from `lo` to `hi` − 1.
+        With `offsets`, a query counts the records in several boxes. Query i uses the boxes from offsets[i] to
+        offsets[i + 1] − 1.
         """
         boxes = Boxes(lo, hi).on(domain)
         which = np.zeros(boxes.lo.shape, np.int64)
@@ -224,8 +226,9 @@ class Products(Linear):
     @classmethod
     def fourier(cls, domain: Domain, subsets: Sequence[Sequence[str]]) -> Products:
         """Create one query per set of attributes, which asks for a Fourier coefficient. The coefficient is a
-        sum over all records. Each attribute in the set gives a record the factor (−1)^code, where the code is
-        the number of the record's value. The record adds the product of these factors to the sum.
+        sum over all records. Each attribute in the set gives a record the factor (−1)^code. The code (0, 1,
+        2, …) stands for the record's value of the attribute. The record adds the product of its factors to
+        the sum.
         """
         queries = []
         for names in subsets:
@@ -285,18 +288,19 @@ class Products(Linear):
 
     @cached_property
     def used(self) -> Bool[np.ndarray, " attributes"]:
-        """Mask of the attributes that at least one term uses. A query is a sum of such terms."""
+        """Array with one entry per attribute, which is True if at least one term of a query uses it."""
         return sealed(self.which.any(axis=0))
 
     @cached_property
     def query(self) -> Int[np.ndarray, " terms"]:
-        """Number of the query that contains each term. A query is a sum of such terms."""
+        """Position of each term's query in the list of queries. A query is a sum of terms."""
         return sealed(np.repeat(np.arange(len(self)), np.diff(self.offsets)))
 
     @cached_property
     def sets(self) -> tuple[tuple[tuple[int, ...], Int[np.ndarray, " terms"]], ...]:
         """Terms in groups, where the terms of a group use the same attributes. A query is a sum of terms.
-        Each group is a pair: the positions of the attributes, and the numbers of the terms.
+        Each group is a pair: the positions of its attributes in the domain, and the positions of its terms in
+        the list of all terms.
         """
         if not len(self.which):
             return ()
@@ -320,7 +324,7 @@ class Products(Linear):
 
     @cached_property
     def max_terms(self) -> Float[np.ndarray, " terms"]:
-        """Largest absolute value of each term for one record. A query is a sum of such terms."""
+        """Largest absolute value that each term can have for a record. A query is a sum of such terms."""
         magnitudes = np.abs(self.times)
         for k, f in enumerate(self.factors):
             magnitudes = magnitudes * np.abs(f).max(axis=1)[self.which[:, k]]
@@ -328,7 +332,7 @@ class Products(Linear):
 
     @cached_property
     def max_term(self) -> float:
-        """Largest absolute value of any term for one record. A query is a sum of such terms."""
+        """Largest absolute value that any term can have for a record. A query is a sum of such terms."""
         return float(self.max_terms.max(initial=0.0))
 
     @cached_property
@@ -338,8 +342,8 @@ class Products(Linear):
 
     @cached_property
     def integer_valued(self) -> bool:
-        """Whether all answers are integers if all counts are integers. The result is also False if a term
-        could be larger than 2²⁷.
+        """Whether all answers are integers if all counts are integers. The result is also False if the
+        absolute value of a term could be larger than 2²⁷.
         """
         arrays = (*self.factors, self.times)
         whole = all((a == np.rint(a)).all() for a in arrays)
@@ -349,9 +353,9 @@ class Products(Linear):
         self, terms: Int[np.ndarray, " terms"], axes: tuple[int, ...]
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the values of terms (products) for all combinations of values of some attributes. `axes`
-        contains the positions of these attributes. The terms come in several blocks. Each block is a pair:
-        the numbers of its terms, and the values of these terms. The values of a term are already multiplied
-        by its coefficient.
+        contains the positions of these attributes in the domain. The terms come in several blocks. Each block
+        is a pair: the positions of its terms in the list of all terms, and the values of these terms. The
+        values of a term are already multiplied by its coefficient.
         """
         cells = prod(self.factors[k].shape[1] for k in axes)
         step = max(1, MAX_DENSE_CELLS // cells)
@@ -363,9 +367,8 @@ class Products(Linear):
             yield block, values
 
     def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
-        """Return the expected value of each query for one random record. The record's values are drawn
-        independently for each attribute, with the probabilities in `prior`, which contains one vector per
-        attribute.
+        """Return the expected answer to each query on a table with one random record. The record's value of
+        each attribute is drawn independently. `prior` contains one vector of probabilities per attribute.
         """
         terms = self.times.copy()
         for k, f in enumerate(self.factors):
@@ -395,7 +398,7 @@ class Products(Linear):
 
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
         """Return the answers to the queries as integers. The integer n stands for the answer n·`grid`. For
-        each record, every term of a query is rounded to a multiple of `grid`.
+        each record, the method rounds every term of a query to a multiple of `grid`.
         """
         limbs = np.zeros((len(self.times), 3), np.int64)
         for axes, terms in self.sets:

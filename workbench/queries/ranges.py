@@ -40,13 +40,14 @@ class Workload(Protocol):
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the answer to each query: the sum of the `values` of its cells. The `values` belong to the
-        cells with the numbers `keys`, which are in ascending order. All other cells have the value 0.
+        """Return the answer to each query: the sum of the `values` of its cells. The value of the cell with
+        the key (identifier) keys[j] is values[j]. The keys are in ascending order. All other cells have the
+        value 0.
         """
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " pieces"], Ranges]:
-        """Return ranges of cells that together make up the queries and do not overlap. Also return, for each
-        range, the number of its query.
+        """Return ranges of cells that together make up the queries. The ranges of a query do not overlap.
+        Also return, for each range, the position of its query in the list of queries.
         """
 
 
@@ -100,13 +101,13 @@ def prefix_sums(values: Num[np.ndarray, " n"]) -> Num[np.ndarray, " n+1"]:
 @dataclass(frozen=True, eq=False, repr=False)
 class Ranges:
     """Queries that count the records in ranges of cells. A cell is a combination of values, one per
-    attribute. The cells of a domain are numbered, and a range contains the cells with the numbers from `lo`
-    to `hi` − 1.
+    attribute. The key of a cell is its position (0, 1, 2, …) in the list of all cells. A range contains the
+    cells with the keys from `lo` to `hi` − 1.
 
     Parameters
     ----------
     lo, hi : int64[queries]
-        Number of the first cell of each range, and number of the cell after the last one, with 0 <= lo <= hi.
+        Key of the first cell of each range, and key of its last cell plus 1, with 0 <= lo <= hi.
 
     Raises
     ------
@@ -159,17 +160,17 @@ class Ranges:
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the answer to each query: the sum of the `values` of the cells in its range. The `values`
-        belong to the cells with the numbers `keys`, which are in ascending order.
+        """Return the answer to each query: the sum of the `values` of the cells in its range. The value of
+        the cell with the key (identifier) keys[j] is values[j]. The keys are in ascending order.
         """
         return self.sums_of_prefix(keys, prefix_sums(values))
 
     def sums_of_prefix(
         self, keys: Int[np.ndarray, " n"] | None, prefix: Num[np.ndarray, " n+1"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the answer to each query, computed from running sums of the cells' values. `prefix` contains
-        the running sums. They are sums over the cells with the numbers `keys`, or over all cells if `keys` is
-        None.
+        """Return the answer to each query, computed from running sums of the cells' values. The entry
+        prefix[j] is the sum of the values of the first j cells in `keys`, or of the first j cells of the
+        domain if `keys` is None.
         """
         if keys is None:
             return (prefix[self.hi] - prefix[self.lo]).astype(float)
@@ -177,16 +178,17 @@ class Ranges:
         return (prefix[last] - prefix[first]).astype(float)
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " queries"], Ranges]:
-        """Return the queries themselves, because they are already ranges. Also return the numbers 0, 1, 2, …
-        of the queries.
+        """Return the queries themselves, because they are already ranges. Also return the positions 0, 1, 2,
+        … of the queries in the list.
         """
         return np.arange(len(self)), self
 
     def boxes(self, domain: Domain) -> tuple[Int[np.ndarray, " boxes"], Boxes]:
-        """Return boxes that together make up the ranges. Also return, for each box, the number of its range.
+        """Return boxes that together make up the ranges. Also return, for each box, the position of its range
+        in the list of ranges.
 
-        A box has one interval of codes (numbers of values) per attribute. On a domain with d attributes, a
-        range consists of at most 2d − 1 boxes.
+        A box has one interval of codes per attribute. The codes 0, 1, 2, … stand for the values of an
+        attribute. On a domain with d attributes, a range consists of at most 2d − 1 boxes.
 
         For example, with the attributes day and hour, a range may begin at hour 20 of day 1 and end with hour
         5 of day 4. Then one box contains hours 20 to 23 of day 1, a second contains all hours of days 2 and
@@ -239,17 +241,17 @@ def _boxes_of_block(
 @dataclass(frozen=True, eq=False, repr=False)
 class Subsets:
     """Queries that count the records in arbitrary sets of cells. A cell is a combination of values, one per
-    attribute. The number of a cell is called its key. Create the queries with `Subsets.of`, which takes sets
-    of keys.
+    attribute. The key of a cell is its position (0, 1, 2, …) in the list of all cells. Create the queries
+    with `Subsets.of`, which takes sets of keys.
 
     Parameters
     ----------
     offsets : int64[queries + 1]
-        Position in `members` at which each query starts. Query i counts the records in the cells
-        members[offsets[i]:offsets[i + 1]].
+        Positions in `members` at which the queries start, and the length of `members`. Query i counts the
+        records in the cells with the keys members[offsets[i]:offsets[i + 1]].
     members : int64[cells]
-        Numbers of the cells of all queries, one query after the other. Within a query, the numbers are in
-        ascending order, and no number occurs twice.
+        Keys of the cells in query 0, then of those in query 1, and so on. The keys of a query are in
+        ascending order, and no key occurs twice in a query.
 
     Examples
     --------
@@ -262,7 +264,7 @@ class Subsets:
 
     @classmethod
     def of(cls, sets: Iterable[Iterable[int]]) -> Subsets:
-        """Create one query per set of keys (the numbers of cells). A key that occurs twice in a set counts
+        """Create one query per set of keys (identifiers of cells). A key that occurs twice in a set counts
         once.
         """
         members = [np.unique(np.asarray(list(s), np.int64)) for s in sets]
@@ -289,8 +291,8 @@ class Subsets:
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the answer to each query: the sum of the `values` of the cells in its subset. The `values`
-        belong to the cells with the numbers `keys`, which are in ascending order.
+        """Return the answer to each query: the sum of the `values` of the cells in its subset. The value of
+        the cell with the key (identifier) keys[j] is values[j]. The keys are in ascending order.
         """
         if not len(keys):
             return np.zeros(len(self))
@@ -300,8 +302,8 @@ class Subsets:
         return prefix[self.offsets[1:]] - prefix[self.offsets[:-1]]
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " runs"], Ranges]:
-        """Return the subsets as ranges of consecutive cells. Also return, for each range, the number of its
-        query.
+        """Return the subsets as ranges of consecutive cells. Also return, for each range, the position of its
+        query in the list of queries.
         """
         query = np.repeat(np.arange(len(self)), np.diff(self.offsets))
         new = (np.diff(self.members, prepend=-2) != 1) | (np.diff(query, prepend=-1) != 0)
@@ -312,13 +314,13 @@ class Subsets:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Boxes:
-    """Queries that count the records in boxes. A box has one interval of values per attribute. Values of an
-    attribute are given by their codes (numbers). An interval contains the codes from `lo` to `hi` − 1.
+    """Queries that count the records in boxes. A box has one interval of values per attribute. The codes 0,
+    1, 2, … stand for the values of an attribute. An interval contains the codes from `lo` to `hi` − 1.
 
     Parameters
     ----------
     lo, hi : int64[queries, attributes]
-        First code of each interval, and the code after its last code, with 0 <= lo < hi.
+        First code of each interval, and its last code plus 1, with 0 <= lo < hi.
 
     Raises
     ------
@@ -364,8 +366,8 @@ class Boxes:
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the answer to each query: the sum of the `values` of the cells in its box. The `values`
-        belong to the cells with the numbers `keys`, which are in ascending order.
+        """Return the answer to each query: the sum of the `values` of the cells in its box. The value of the
+        cell with the key (identifier) keys[j] is values[j]. The keys are in ascending order.
         """
         stride = domain.strides[0]
         start = np.searchsorted(keys, self.lo[:, 0] * stride)
@@ -381,11 +383,11 @@ class Boxes:
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " rows"], Ranges]:
         """Return ranges of consecutive cells that together make up the boxes. Also return, for each range,
-        the number of its box.
+        the position of its box in the list of boxes.
 
-        For each combination of codes of the other attributes, the codes of the last attribute give one range
-        of consecutive cells. If all boxes contain all codes of the last attribute, the method joins adjacent
-        ranges to longer ranges.
+        A box gives one range for each combination of its codes of all attributes except the last. The range
+        contains the cells with these codes and the box's interval of codes of the last attribute. If all
+        boxes contain all codes of the last attribute, the method joins adjacent ranges to longer ranges.
         """
         shape = np.array(domain.shape)
         last = len(shape) - 1
@@ -418,8 +420,8 @@ _BLOCK = 2**15  # keys that are shuffled at a time
 
 @value
 class Shuffle:
-    """Pseudo-random order of the integers from 0 to `size` − 1. The order takes no memory, because the
-    position of an integer is computed from a seed when it is needed. The order is public.
+    """Pseudo-random order of the integers from 0 to `size` − 1. The order takes no memory, because the object
+    computes the position of an integer from a seed when you ask for this position. The order is public.
 
     To find a position, the object applies a permutation to the integer, again and again until the result is
     below `size`. The permutation acts on the integers below the next power of two. Its steps are
@@ -487,9 +489,9 @@ class Windows:
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
-        """Return the answer to each query: the sum of the `values` of the cells in its subset. The values
-        belong to the cells with the numbers `keys`. The positions of the keys in the random order are kept in
-        memory for later calls.
+        """Return the answer to each query: the sum of the `values` of the cells in its subset. The value of
+        the cell with the key (identifier) keys[j] is values[j]. The positions of the keys in the random order
+        are kept in memory for later calls.
         """
         return self.ranges.sums_of_prefix(*_shuffled(self.shuffle, keys, values))
 

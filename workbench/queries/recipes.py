@@ -173,8 +173,8 @@ def _random_axes(
 @value
 class RandomMarginalRanges:
     """Recipe for random queries on a few attributes, which the method `on` draws for a domain. For each of
-    the `count` queries, the method chooses `dims` attributes at random, and a random interval of values of
-    each. The query counts the records whose values are in these intervals.
+    the `count` queries, the method chooses `dims` attributes at random, and for each of these attributes a
+    random interval of values. The query counts the records whose values are in these intervals.
 
     All non-empty intervals of values of an attribute are equally likely.
 

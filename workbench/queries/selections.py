@@ -24,9 +24,9 @@ _MAX_FACTOR_VALUES = 2**27  # numbers in the matrix of one attribute: 1 GiB
 
 
 class CodeSets(NamedTuple):
-    """Sets of values of one attribute. Values are given by their codes (0, 1, 2, …). A set consists of runs
-    of consecutive codes, and the arrays `lo` and `hi` list the runs of all sets. Run j contains the codes
-    from lo[j] to hi[j] − 1. Set i consists of the runs from offsets[i] to offsets[i + 1] − 1.
+    """Sets of values of one attribute. The codes 0, 1, 2, … stand for the values. A set consists of runs of
+    consecutive codes, and the arrays `lo` and `hi` list the runs of all sets. Run j contains the codes from
+    lo[j] to hi[j] − 1. Set i consists of the runs from offsets[i] to offsets[i + 1] − 1.
 
     Set 0 always contains all codes.
     """
@@ -37,12 +37,12 @@ class CodeSets(NamedTuple):
 
     @property
     def sizes(self) -> Int[np.ndarray, " sets"]:
-        """Number of codes in each set. Codes are the numbers of an attribute's values."""
+        """Number of codes in each set. The codes 0, 1, 2, … stand for the values of an attribute."""
         return np.add.reduceat(self.hi - self.lo, self.offsets[:-1])
 
     def members(self, i: int) -> Bool[np.ndarray, " codes"]:
-        """Return an array with one entry per code (number of a value) of the attribute. An entry is True if
-        its code is in set i.
+        """Return an array with one entry per code of the attribute. The codes 0, 1, 2, … stand for its
+        values. An entry is True if its code is in set i.
         """
         runs = slice(self.offsets[i], self.offsets[i + 1])
         inside = np.zeros(int(self.hi[0]), bool)
@@ -52,17 +52,17 @@ class CodeSets(NamedTuple):
 
     @classmethod
     def singles(cls, n: int) -> CodeSets:
-        """Create n + 1 sets of codes (numbers of values) for an attribute with n codes. Set 0 contains all
-        codes, and each other set contains one code.
+        """Create n + 1 sets of codes for an attribute with n values. The codes 0 to n − 1 stand for these
+        values. Set 0 contains all codes, and each other set contains one code.
         """
         codes = np.arange(n)
         return cls(np.append(0, codes), np.append(n, codes + 1), np.arange(n + 2))
 
     @classmethod
     def of(cls, n: int, sets: Sequence[Sequence[tuple[int, int]]]) -> CodeSets:
-        """Create sets of codes (numbers of values) for an attribute with n codes. You give each set as a list
-        of runs. A run (lo, hi) contains the codes from lo to hi − 1. The method adds set 0, which contains
-        all codes, in front of your sets.
+        """Create sets of codes for an attribute with n values. The codes 0 to n − 1 stand for these values.
+        You give each set as a list of runs. A run (lo, hi) contains the codes from lo to hi − 1. The method
+        adds set 0, which contains all codes, in front of your sets.
         """
         runs = [(0, n), *(run for runs in sets for run in runs)]
         lo, hi = np.array(runs, np.int64).T
@@ -71,9 +71,9 @@ class CodeSets(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Selections:
-    """Queries that count the records with certain values. A query has one set of values per attribute. It
-    counts a record if, for every attribute, the record's value is in this set. Values are given by their
-    codes (numbers).
+    """Queries that count the records with certain values. A query has one set of values per attribute. The
+    query counts a record if, for every attribute, the record's value is in the query's set. The codes 0, 1,
+    2, … stand for the values of an attribute.
 
     Parameters
     ----------
@@ -82,7 +82,8 @@ class Selections:
     sets : tuple of CodeSets
         For each attribute, the sets of codes that the queries use. No set is empty, and no set occurs twice.
     which : int64[queries, attributes]
-        For each query and attribute, the number of the set that the query uses. Set 0 contains all codes.
+        Position of the set that each query uses for each attribute, in the sets of this attribute. Set 0
+        contains all codes.
 
     Examples
     --------
@@ -151,9 +152,9 @@ class Selections:
 
     @cached_property
     def boxes(self) -> tuple[Int[np.ndarray, " boxes"], Boxes]:
-        """Boxes that together make up the queries, and for each box the number of its query. A box has one
-        run of consecutive codes per attribute. The boxes of a query do not overlap. They are in the order of
-        the queries.
+        """Boxes that together make up the queries, and for each box the position of its query in the list. A
+        box has one run of consecutive codes per attribute. The boxes of a query do not overlap. They are in
+        the order of the queries.
         """
         query = np.arange(len(self))
         lo: list[np.ndarray] = []
@@ -170,9 +171,10 @@ class Selections:
 
     def summed(self, answers: Any, error: bool) -> Any:
         """Add up the answers for the `boxes` of each query, and return the sums as the answers to the
-        queries. With `error`, pass a pair of arrays: the answers for the boxes, and their standard
-        deviations. Then the result is also a pair: the answers to the queries, and their standard deviations.
-        The errors of the boxes must be independent, because the method adds up their variances.
+        queries. If `error` is True, `answers` is a pair of arrays: the answers for the boxes, and the
+        standard deviations of these answers. The result is then also a pair: the answers to the queries, and
+        the standard deviations of these answers. The errors of the boxes must be independent, because the
+        method adds up their variances.
         """
         query, _ = self.boxes
         if not error:
@@ -182,8 +184,8 @@ class Selections:
         return np.bincount(query, values, len(self)), np.sqrt(variance)
 
     def intervals(self, domain: Domain) -> tuple[Int[np.ndarray, " ranges"], Ranges]:
-        """Return ranges of consecutive cells that together make up the queries. Also return the number of the
-        query to which each range belongs.
+        """Return ranges of consecutive cells that together make up the queries. Also return, for each range,
+        the position of its query in the list of queries.
         """
         query, boxes = self.boxes
         box, ranges = boxes.intervals(domain)
@@ -193,7 +195,7 @@ class Selections:
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]
     ) -> Float[np.ndarray, " queries"]:
         """Return the answer to each query: the sum of the `values` of the cells that the query selects. The
-        `values` belong to the cells with the numbers `keys`, which are in ascending order.
+        value of the cell with the key (identifier) keys[j] is values[j]. The keys are in ascending order.
         """
         used = [k for k, sets in enumerate(self.which.T) if sets.any()]
         if not used:
@@ -245,8 +247,9 @@ class Selections:
 
     @cached_property
     def factors(self) -> tuple[Float[np.ndarray, "sets codes"], ...]:
-        """Sets of codes (numbers of values) as matrices, in the form that `Products` uses. Each attribute has
-        a matrix with one row per set. A row contains 1 for the codes in the set, and 0 for other codes.
+        """Sets of codes as matrices, in the form that `Products` uses. The codes 0, 1, 2, … stand for the
+        values of an attribute. Each attribute has a matrix with one row per set. A row contains 1 for the
+        codes in the set, and 0 for other codes.
         """
         factors = []
         for name, sets in zip(self.attributes, self.sets, strict=True):

@@ -39,8 +39,9 @@ _KNOWN: WeakKeyDictionary[Linear, dict[tuple[Domain, str], float]] = WeakKeyDict
 
 
 def workload_sensitivity(workload: Recipe, domain: Domain, relation: str = ADD_REMOVE) -> float:
-    """Return the l1 sensitivity of a workload (list of queries). It is the largest sum of absolute changes of
-    all answers if one record is added or replaced. The result is exact or a proven upper bound.
+    """Return the l1 sensitivity of a workload (list of queries). If one record is added or replaced, answers
+    change. The l1 sensitivity is the largest possible sum of the absolute values of these changes. The result
+    is exact or a proven upper bound.
 
     `relation` says whether a record is added or replaced. If a record is replaced and the domain is small,
     the result is exact. For larger domains, the result is the smaller of two upper bounds. The first bound is
@@ -62,8 +63,9 @@ def workload_sensitivity(workload: Recipe, domain: Domain, relation: str = ADD_R
 
 
 def workload_l2_squared(workload: Recipe, domain: Domain) -> Fraction:
-    """Return the squared l2 sensitivity of a workload (list of queries). It is the largest sum of squared
-    changes of all answers if one record is added. The result is exact or a proven upper bound.
+    """Return the squared l2 sensitivity of a workload (list of queries). If one record is added, answers
+    change. The squared l2 sensitivity is the largest possible sum of the squares of these changes. The result
+    is exact or a proven upper bound.
 
     Parameters
     ----------

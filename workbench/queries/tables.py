@@ -40,7 +40,7 @@ class TableGroup(NamedTuple):
 class TableQueries(Linear):
     """Linear queries, each on a few attributes. A linear query gives a number to each record and adds up
     these numbers. Each query has a table with one number for each combination of values of its attributes
-    (Chen et al., EDBT 2012, Theorem 2). Values are given by their codes (0, 1, 2, …).
+    (Chen et al., EDBT 2012, Theorem 2). The codes 0, 1, 2, … stand for the values of an attribute.
 
     Parameters
     ----------
@@ -182,16 +182,15 @@ class TableQueries(Linear):
 
     @cached_property
     def integer_valued(self) -> bool:
-        """Whether all answers are integers if all counts are integers. The result is also False if an entry
-        of a table is larger than 2²⁷.
+        """Whether all answers are integers if all counts are integers. The result is also False if the
+        absolute value of an entry of a table is larger than 2²⁷.
         """
         whole = all((t == np.rint(t)).all() for _, t in self.groups)
         return whole and self.max_term <= MAX_INTEGER_TERM
 
     def means(self, domain: Domain, prior: Prior) -> Float[np.ndarray, " queries"]:
-        """Return the expected value of each query for one random record. The record's values are drawn
-        independently for each attribute, with the probabilities in `prior`, which contains one vector per
-        attribute.
+        """Return the expected answer to each query on a table with one random record. The record's value of
+        each attribute is drawn independently. `prior` contains one vector of probabilities per attribute.
         """
         means = np.zeros(len(self))
         for names, tables, queries in self.numbered_groups():
@@ -217,7 +216,7 @@ class TableQueries(Linear):
 
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
         """Return the answers to the queries as integers. The integer n stands for the answer n·`grid`. The
-        entries of the queries' tables are rounded to multiples of `grid`.
+        method rounds the entries of the queries' tables to multiples of `grid`.
         """
         sums = np.zeros(len(self), object)
         for names, tables, queries in self.numbered_groups():

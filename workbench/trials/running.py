@@ -116,8 +116,8 @@ _tell: ContextVar[Callable[[int, int], None] | None] = ContextVar("tell", defaul
 @contextmanager
 def watched(tell: Callable[[int, int], None]) -> Iterator[None]:
     """Report the progress of runs inside a `with` block. Each time a trial ends, `run` calls your function
-    `tell(done, of)`. Among the trials on the same dataset, `of` is the number that must be run, and `done` is
-    the number that have ended.
+    `tell(done, of)`. `of` is the number of trials on the same dataset that must be run. `done` is the number
+    of these trials that have ended.
     """
     token = _tell.set(tell)
     try:

@@ -363,7 +363,7 @@ class BankPanel(anywidget.AnyWidget):
         question : str
             Question as text, which the function `typed_question` reads, for example "age by sex=F".
         error : str
-            Acceptable error bar, in counts, for which a price is computed.
+            Acceptable error bar, as a number of records, for which the page computes a price.
 
         Returns
         -------

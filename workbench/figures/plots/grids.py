@@ -103,8 +103,7 @@ def name_shades(
 
 def color_limits(rows: pd.DataFrame) -> tuple[float, float]:
     """Return the smallest and the largest value of a logarithmic colour scale for the values in the given
-    rows. The scale covers the positive values, but at most a factor of 10,000 from the smallest to the
-    largest value.
+    rows. The scale begins at the smallest positive value, but not below a 10,000th of the largest value.
     """
     positive = rows.value[rows.value > 0].astype(float)
     if positive.empty:
@@ -243,7 +242,7 @@ class Panel:
     title : str
         Title of the panel.
     where : mapping
-        Values of columns. The panel shows the rows that have these values.
+        Values by the names of columns. The panel shows the rows that have these values.
     x : str
         Name of the column that is on the horizontal axis.
     series : str

@@ -48,16 +48,19 @@ def release_picture(release: Any) -> Figure:
 
     The kind of picture depends on the release. For a table with two attributes, the function draws a map of
     counts. Counts of at most two standard deviations of the noise are grey. For a table with one ordered
-    attribute, the function draws a curve, with a band that shows the noise. If cells were not released, the
-    picture also shows how large their counts may be. If there are too many labels, the function adds up the
-    counts of neighbouring labels. For other tables, the picture shows the largest cells, with error bars of
-    two standard deviations of the noise. For points, the picture shows the released boxes, which are darker
-    where points are denser. For strings and codes, the picture shows the nodes with the largest counts.
+    attribute, the function draws a curve, with a band that shows the noise. If the release lacks some cells,
+    the picture also shows how large the counts of these cells may be. If there are too many labels, the
+    function adds up the counts of neighbouring labels. For other tables, the picture shows the largest cells,
+    with error bars of two standard deviations of the noise. For points with one or two coordinates, the
+    picture shows the released boxes, which are darker where points are denser. For points with more
+    coordinates, the picture shows the largest counts of boxes. For strings or codes, it shows the largest
+    counts of nodes. A node of strings contains all strings with the same beginning, for example "st". A node
+    of codes contains one code or a group of codes, for example all diagnoses of one chapter.
 
     Parameters
     ----------
     release : Release
-        Release of a table, or of points, strings or codes that a mechanism divided into boxes or nodes.
+        Release of a table, or of points in boxes, or of strings or codes in nodes.
 
     Returns
     -------

@@ -110,8 +110,8 @@ def check_similar(
 def check_printed(
     numbers: Intervals, level: float, point: Printed, share: float = EVERYWHERE, unit: str = ""
 ) -> Finding:
-    """Check whether measured numbers agree with a number that the paper prints. `point` gives the printed
-    number a tolerance, because someone may have read the number off a figure.
+    """Check whether measured numbers agree with a number that the paper prints. `point` contains the printed
+    number with a tolerance, because someone may have read the number off a figure.
     """
     finding = check_between(numbers, level, point.low, point.high, share, "as printed", unit)
     return replace(finding, printed=point.says)

@@ -267,8 +267,8 @@ def ratios(ours: pd.DataFrame, other: pd.DataFrame, by: str | Sequence[str]) -> 
 
 def means(rows: pd.DataFrame, series: str, by: str | Sequence[str]) -> Intervals:
     """Return the mean over seeds of one series (a curve) at each point, with confidence intervals from
-    Student's t distribution. If all values at a point are equal, return their median and its confidence
-    interval instead.
+    Student's t distribution. If all values at a point are equal, Student's distribution cannot be used. Then
+    the confidence interval is that of the median, from the sign test.
     """
     values = _by_seed(rows, series, by)
     own = partial(_student, values.to_numpy(), logs=False)

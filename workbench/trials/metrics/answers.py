@@ -63,12 +63,12 @@ def rmse(answers: Float[np.ndarray, " queries"], exact: Float[np.ndarray, " quer
     Parameters
     ----------
     answers, exact : float[queries]
-        Estimated answers and true answers, in counts.
+        Estimated answers and true answers, as numbers of records.
 
     Returns
     -------
     float
-        Error in counts.
+        Root mean squared error, as a number of records.
     """
     return float(np.sqrt(((answers - exact) ** 2).mean()))
 
@@ -95,7 +95,8 @@ class _WorkloadMetric:
         Returns
         -------
         float
-            Error. The unit is counts, or counts² for squared errors. Relative errors have no unit.
+            Error, in the unit of the answers, or in the squared unit for squared errors. Relative errors have
+            no unit.
 
         Raises
         ------
@@ -110,12 +111,15 @@ class _WorkloadMetric:
 
 @value
 class MeanAbsoluteError(_WorkloadMetric):
-    """Mean absolute error: the mean of |estimate − truth| over the queries of a workload (a list of queries),
-    in counts. Here estimate and truth are the estimated and the true answer to a query.
+    """Mean absolute error: the mean of |estimate − truth| over the queries of a workload (a list of queries).
+    Here estimate and truth are the estimated and the true answer to a query. The error has the same unit as
+    the answers.
 
     `weights` is "unbiased" (the default) or "raw". With "raw", an estimated answer is the sum of the noisy
-    counts of the released cells. With "unbiased", a cell with a small noisy count may count more than this,
-    because the mechanism releases only some of such cells.
+    counts of the released cells. The two settings differ only if the mechanism released a random sample of
+    the cells. With "unbiased", the metric then increases the released counts, so that they also stand for the
+    cells that were not drawn. For example, with the sampling threshold 500, a noisy count of 80 is increased
+    to 500.
     """
 
     def _mean(self, pair: _AnswerPair) -> float:
@@ -131,8 +135,10 @@ class MedianRelativeError(_WorkloadMetric):
     If the true answers of all queries are 0, the result is NaN.
 
     `weights` is "unbiased" (the default) or "raw". With "raw", an estimated answer is the sum of the noisy
-    counts of the released cells. With "unbiased", a cell with a small noisy count may count more than this,
-    because the mechanism releases only some of such cells.
+    counts of the released cells. The two settings differ only if the mechanism released a random sample of
+    the cells. With "unbiased", the metric then increases the released counts, so that they also stand for the
+    cells that were not drawn. For example, with the sampling threshold 500, a noisy count of 80 is increased
+    to 500.
     """
 
     def _mean(self, pair: _AnswerPair) -> float:
@@ -143,13 +149,15 @@ class MedianRelativeError(_WorkloadMetric):
 
 @value
 class MeanSignedError(_WorkloadMetric):
-    """Mean signed error: the mean of estimate − truth over the queries of a workload (a list of queries), in
-    counts. Here estimate and truth are the estimated and the true answer to a query. The result is an
-    estimate of the bias of the answers.
+    """Mean signed error: the mean of estimate − truth over the queries of a workload (a list of queries).
+    Here estimate and truth are the estimated and the true answer to a query. The error has the same unit as
+    the answers. The result is an estimate of the bias of the answers.
 
     `weights` is "unbiased" (the default) or "raw". With "raw", an estimated answer is the sum of the noisy
-    counts of the released cells. With "unbiased", a cell with a small noisy count may count more than this,
-    because the mechanism releases only some of such cells.
+    counts of the released cells. The two settings differ only if the mechanism released a random sample of
+    the cells. With "unbiased", the metric then increases the released counts, so that they also stand for the
+    cells that were not drawn. For example, with the sampling threshold 500, a noisy count of 80 is increased
+    to 500.
     """
 
     def _mean(self, pair: _AnswerPair) -> float:
@@ -158,12 +166,15 @@ class MeanSignedError(_WorkloadMetric):
 
 @value
 class MeanSquaredError(_WorkloadMetric):
-    """Mean squared error: the mean of (estimate − truth)² over the queries of a workload (a list of queries),
-    in counts². Here estimate and truth are the estimated and the true answer to a query.
+    """Mean squared error: the mean of (estimate − truth)² over the queries of a workload (a list of queries).
+    Here estimate and truth are the estimated and the true answer to a query. The error has the squared unit
+    of the answers.
 
     `weights` is "unbiased" (the default) or "raw". With "raw", an estimated answer is the sum of the noisy
-    counts of the released cells. With "unbiased", a cell with a small noisy count may count more than this,
-    because the mechanism releases only some of such cells.
+    counts of the released cells. The two settings differ only if the mechanism released a random sample of
+    the cells. With "unbiased", the metric then increases the released counts, so that they also stand for the
+    cells that were not drawn. For example, with the sampling threshold 500, a noisy count of 80 is increased
+    to 500.
     """
 
     def _mean(self, pair: _AnswerPair) -> float:
@@ -172,7 +183,7 @@ class MeanSquaredError(_WorkloadMetric):
 
 @value
 class SquaredError:
-    """Squared error of a whole histogram: the sum of (estimate − truth)² over all cells, in counts²."""
+    """Squared error of a whole histogram: the sum of (estimate − truth)² over the counts of all cells."""
 
     def __call__(self, truth: SparseTable, estimate: Any) -> float:
         """Compute the squared error over all cells of the domain.
@@ -187,7 +198,7 @@ class SquaredError:
         Returns
         -------
         float
-            Sum of the squared errors, in counts².
+            Sum of the squared errors of the counts.
 
         Raises
         ------

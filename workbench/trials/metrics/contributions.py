@@ -83,7 +83,7 @@ class _CountMetric:
 @value
 class MeanSquaredCountError(_CountMetric):
     """Mean squared error of counts: the mean of (estimate − truth)² over all items, or over all edges (pairs
-    of an item and a context), in records².
+    of an item and a context). Here estimate and truth are numbers of records.
 
     The estimate is usually the counts that a mechanism released (`ItemEdgeCounts`). The estimate may also be
     the records that a mechanism kept of each user (`Interactions`). Then the result is the error from
@@ -284,7 +284,7 @@ def sampling_error(
     Returns
     -------
     float64[ls]
-        Error for each number in `ls`, in records².
+        Expected squared error of a count, for each number in `ls`.
 
     Raises
     ------

@@ -19,17 +19,18 @@ from workbench.value import Float, Int, not_allowed, parameter, value
 
 @value
 class EarthMover:
-    """Upper bound on the earth mover's distance between synthetic and true points, by the method of Indyk
-    (2004). The earth mover's distance is the smallest sum of distances by which someone must move the records
-    of one set to get the other set.
+    """Approximate upper bound on the earth mover's distance between synthetic and true points, by the method
+    of Indyk (2004). The earth mover's distance is the smallest sum of distances by which someone must move
+    the records of one set to get the other set.
 
     The metric uses a hierarchy of cells. Level 0 is the whole box, and each level divides the cells of the
-    level above. For each cell, the metric takes the absolute difference between the numbers of synthetic and
-    of true records in the cell, times the diameter of the cell. The result is the sum over all cells of the
-    levels 0 to `depth`. The metric treats the box as a unit cube, so the unit is records × side of the box.
+    level above. For each cell, the metric subtracts the number of true records from the number of synthetic
+    records, and multiplies the absolute value by the diameter of the cell. The result is the sum over all
+    cells of the levels 0 to `depth`. The metric treats the box as a unit cube. So the unit of the result is
+    (number of records) × (side of the box).
 
-    If both sets have n records, the earth mover's distance is at most the result plus n times the diameter of
-    a cell on the last level.
+    If both sets have n records, the earth mover's distance is at most the result plus n·d. Here d is the
+    diameter of a cell on the last level.
 
     The metric places synthetic points at random within the released cells. `seed` determines their positions.
     """
@@ -78,7 +79,8 @@ class EarthMover:
         Returns
         -------
         float64[levels]
-            For each level, the sum over its cells, in records × side of the box.
+            For each level, the sum over the cells of this level. The unit is (number of records) × (side of
+            the box).
 
         Raises
         ------
@@ -172,15 +174,15 @@ def great_circle(
 
 @value
 class CommuteDistances:
-    """Kolmogorov distance between the lengths of synthetic and of true commutes. It is the largest difference
-    between the two distribution functions. The metric uses only people who live near a given place
-    (`latitude`, `longitude`).
+    """Kolmogorov distance between the lengths of synthetic and of true commutes. The Kolmogorov distance is
+    the largest difference between the two distribution functions. The metric uses only people who live near a
+    given place (`latitude`, `longitude`).
 
     A record is a commute: home latitude, home longitude, work latitude and work longitude, in degrees. The
     metric uses the records whose home is at most `radius` km from the place. The length of a commute is the
     great-circle distance from home to work. The metric places synthetic points at random within the released
-    cells, at positions that depend on `seed`. The data store true points only as cells, the smallest into
-    which the map is divided. The metric places a true point in the middle of its cell.
+    cells. `seed` determines their positions. For a true point, the data store only the smallest cell of the
+    map that contains the point. The metric places the point in the middle of this cell.
     """
 
     latitude: float = parameter(low=-90, high=90, unit="degrees")
