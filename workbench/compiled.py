@@ -378,8 +378,8 @@ def other_datasets() -> list[tuple[str, str]]:
 
 
 def use_current_folder() -> str:
-    """Make the modules in the current folder importable, and return the path of this folder. Python does this
-    by itself for `python -m`, but not for an installed command.
+    """Make the modules in the current folder importable, and return the path of this folder. With `python
+    -m`, Python itself makes them importable. With an installed command, Python does not.
     """
     here = os.getcwd()
     if here not in sys.path:

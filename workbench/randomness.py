@@ -105,8 +105,7 @@ class Aligned(np.random.Generator):
         self._measurements = count()
 
     def measurement(self) -> Stream:
-        """Return a function that takes n, and draws n random 64-bit integers for the noise of the next
-        query."""
+        """Return a function that takes n and draws n random 64-bit integers for the next noisy query."""
         return Stream((self._place, next(self._measurements)))
 
     def __reduce__(self) -> Any:

@@ -58,8 +58,8 @@ def new(
         Relation between neighbouring tables, which differ in one unit: add-remove-one-unit, replace-one-unit
         or local.
     counter : FILE
-        File that counts the spends. With this count, the workbench detects an older copy of the budget file.
-        So keep this file out of backups of the budget file. By default FILE.count.
+        File with the number of spends so far. With this number, the workbench detects an older copy of the
+        budget file. So keep this file out of backups of the budget file. By default FILE.count.
     """
     from workbench.owner import Budget
 

@@ -350,10 +350,10 @@ def publish(
     Without --publish, a page opens in the browser. The page leads you from the table to the publication in
     six steps, and stores every choice in publication.json. The table does not leave your computer. With
     --publish, no page opens, and the command publishes the next edition (a new release of the table). The
-    command uses the mechanism, the domain and the options under "release" in publication.json. Afterwards, it
-    adds the edition to this file, so that the next data sheet can include the edition's ε in the total. If an
-    earlier command paid for a release and then stopped, the command publishes that release, and you do not
-    pay again.
+    command uses the mechanism, the domain and the options under "release" in publication.json. Afterwards,
+    the command adds the edition to this file. So the next data sheet can include the edition's ε in the total
+    ε. If an earlier command paid for a release and then stopped, the command publishes that release, and you
+    do not pay again.
 
     Parameters
     ----------
@@ -464,8 +464,8 @@ def show(
 ) -> None:
     """Show a release and its privacy guarantee.
 
-    The command also shows the cost of each measurement and the cells with the largest counts. This costs no
-    budget, because the command reads only the release file.
+    The command also shows the cost of each measurement (noisy query) and the cells with the largest counts.
+    The command costs no budget, because it reads only the release file.
 
     Parameters
     ----------

@@ -212,7 +212,7 @@ def publishing_page(tables: Sequence[Path], source: Path, port: int, browser: bo
 def bank(file: options.File, *, browser: bool = True, port: options.Port = 8876) -> None:
     """Open a page that answers questions from a bank.
 
-    A bank stores noisy answers, which cost budget when they were measured.
+    A bank stores noisy answers, for which a budget has paid.
 
     Press Ctrl-C to stop the server. On the page, you choose attributes and values. The page cannot spend
     budget. It shows the price of a more precise answer.

@@ -38,10 +38,10 @@ class Foursquare(RecordsFile):
 
     The check-ins are from 12 April 2012 to 16 February 2013. There are two cities: New York ("nyc") with
     227,428 check-ins of 1,083 users, and Tokyo ("tky") with 573,703 check-ins of 2,293 users. The class
-    computes the day of the week in local time, from the published time in UTC and the published offset
-    between local time and UTC. It reads the published archive, so you need not unpack the archive. The paper
-    of Fan & Jin (2015) uses another collection of Foursquare check-ins (45,289 users, February to July 2012),
-    which is not published.
+    computes the day of the week in local time. For each check-in, the publisher states the time in UTC and
+    the offset of local time. The class reads the published archive, so you need not unpack the archive. The
+    paper of Fan & Jin (2015) uses another collection of Foursquare check-ins (45,289 users, February to July
+    2012), which is not published.
 
     We treat the list of venues as public, because it is published with the check-ins. The list consists of
     all identifiers of venues that occur in the file, in ascending order. Strictly speaking, the list reveals
@@ -133,9 +133,9 @@ class Gowalla(RecordsFile):
 
     There are three versions of the data. The version "lglmf" is the copy that the authors of the recommender
     LGLMF published, in three parts (train, tune, test). This copy contains 620,683 check-ins of 5,628 users
-    at 31,803 places. It includes only users with at least 15 places. These users have 15 to 1,624 check-ins
-    each. The copy contains no times, so we use the region of the place as the context. We chose seven
-    regions. In this version, each place has only one context, because a place is in only one region.
+    at 31,803 places. The authors included only users with at least 15 places. These users have 15 to 1,624
+    check-ins each. The copy contains no times, so we use the region of the place as the context. We chose
+    seven regions. In this version, each place has only one context, because a place is in only one region.
 
     The version "snap" contains all check-ins that the Stanford collection SNAP publishes, from February 2009
     to October 2010. The version "austin" contains only the check-ins of "snap" in and around Austin, from

@@ -61,9 +61,9 @@ class OnTheMap(RealFile):
     With `part="main"`, the table contains the jobs of people who live in the state in which they work. With
     `part="aux"`, the table contains the jobs of people who live in another state. Then the location of the
     home is only a state (one of the 50 states, DC or Puerto Rico). The field `level` chooses the kind of all
-    other locations. They are census blocks by default, or larger areas: tracts, counties or "tract2". A
-    "tract2" is the area of all tracts of a county whose numbers begin with the same two digits, as in Cormode
-    et al. (2012). Labels are the codes of locations as text.
+    other locations. By default, these locations are census blocks. You can also choose larger areas: tracts,
+    counties or "tract2". As in Cormode et al. (2012), a "tract2" consists of all tracts of a county whose
+    numbers begin with the same two digits. Labels are the codes of locations as text.
 
     The domain contains every location in the public crosswalks of the chosen states. A crosswalk is a list of
     all census blocks of a state. The workplace is the first attribute, so cells are ordered by workplace. The
@@ -137,8 +137,8 @@ class OnTheMap(RealFile):
 
     def points(self, depth: int = 16) -> CommutePoints:
         """Return a dataset with the same jobs as points. A point consists of the latitude and longitude of
-        home and of work, in degrees. The dataset divides the map by halving it `depth` times along each
-        dimension, and stores for each point only the part in which the point is.
+        home and of work, in degrees. The dataset halves the map `depth` times along each dimension. For each
+        point, the dataset stores only the part of the map that contains the point.
         """
         return CommutePoints(self, depth)
 
@@ -366,14 +366,14 @@ class CommutingFlows(RealFile):
     The home is one of 3,221 counties and municipios (the counties of Puerto Rico). The workplace is one of
     the same 3,221 areas, or Canada, Mexico or elsewhere abroad. Labels are five-digit FIPS codes. There are
     10,384,504 cells, of which 137,492 are not empty (1.3 %). The mean count of these cells is 1024. The list
-    of counties is public: it comes from the file `counties.txt` of this package, and not from the data. The
+    of counties is public. It comes from the file `counties.txt` of this package, and not from the data. The
     published counts are estimates, because the survey asks only a sample of people. Each person in the sample
     stands for several workers. The protected unit is one of these estimated workers, who is in one cell. A
     person in the sample changes the estimates by more than one worker, so this person is less protected than
     one unit.
 
-    There are two forms of the file, and the class reads both. They differ in the leading zeros of codes, in
-    the separators of thousands, and in the sign for a missing code ("NA" or empty).
+    There are two forms of the file, and the class reads both. The two forms differ in the leading zeros of
+    codes, in the separators of thousands, and in the sign for a missing code ("NA" or empty).
 
     Terms: a work of the US Government, which has no copyright in the US. Source: US Census Bureau, American
     Community Survey 2009-2013, residence county to workplace county commuting flows, Table 1.

@@ -35,8 +35,8 @@ ALIKE = {"age": 20, "salary": 3, "industry": 1}
 @value
 class OnTheMapTwin(Twin):
     """Synthetic table of jobs by work location and home location, which replaces the OnTheMap data of Cormode
-    et al. (2012). The table has 4001 × 4001 cells. 820,000 of these cells are not empty. The mean count of
-    the non-empty cells is 150.
+    et al. (2012). The table has 4001 × 4001 cells, of which 820,000 are not empty. The mean count of the
+    non-empty cells is 150.
 
     Three numbers agree with the paper: the number of locations, the number of non-empty cells (5.1 % of all
     cells), and the mean count of these cells. The paper also says that "many cells have frequency 1 or 2". In
@@ -174,10 +174,11 @@ class CommuteTwin(OverHierarchy, Twin):
     million respondents). Everything else is our invention. Cities are at random places in a box around the
     contiguous US. The number of homes in the r-th city is proportional to 1/r (Zipf's law). Homes have a
     normal distribution around the centre of their city. The standard deviation of this distribution is 2 to
-    27 km, and larger cities have a larger one. 15 % of homes are uniformly distributed in the box. Distances
-    to work have a lognormal distribution with a median of 10 km, a mean of 16.5 km and a largest value of 300
-    km. Most people work in the direction of the city's centre. About one place in a thousand would be outside
-    the box. Such a place is mirrored at the side of the box, so that it is inside.
+    27 km, and is larger for larger cities. The other homes (15 %) are uniformly distributed in the box.
+    Distances to work have a lognormal distribution with a median of 10 km, a mean of 16.5 km and a largest
+    value of 300 km. Most people work in the direction of the city's centre. About one place in a thousand
+    would be outside the box. The generator mirrors such a place at the side of the box, so that the place is
+    inside.
 
     The protected unit is one person, which is one record. The data are generated, so they are public. The
     workbench generates ten million people in a few seconds. Source of the two facts that agree with the
@@ -296,9 +297,9 @@ class Towns(OverHierarchy, Dataset):
 
     Towns are at random places in the square. The number of homes in the r-th town is proportional to 1/r
     (Zipf's law). Homes have a normal distribution around the centre of their town, with the standard
-    deviation `spread` in both directions. 15 % of homes are uniformly distributed in the square. Opposite
-    sides of the square are treated as joined. For example, a home that would be 1 km beyond the eastern side
-    is placed 1 km inside the western side.
+    deviation `spread` in both directions. The other homes (15 %) are uniformly distributed in the square.
+    Opposite sides of the square are treated as joined. For example, a home that would be 1 km beyond the
+    eastern side is placed 1 km inside the western side.
 
     The protected unit is one person, which is one record. The data are generated, so they are public. Source
     of this kind of data: Synthetic Data via Differential Privacy, 2009, section 5.1.

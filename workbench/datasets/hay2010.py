@@ -148,14 +148,15 @@ class NetTrace(Counts):
     """Number of computers in a university to which each of 65,536 external hosts (computers) is connected.
     The numbers come from a record of the network's traffic. The hosts are in the order of the file.
 
-    There are 25,714 connections, which were recorded where the university's network joins the internet. 96.6
-    % of the external hosts have no connection. The busiest host has 1,423 connections. The protected unit is
+    There are 25,714 connections, which were recorded where the university's network joins the internet. Most
+    external hosts (96.6 %) have no connection. The busiest host has 1,423 connections. The protected unit is
     one connection, which is in one cell.
 
-    The published file is sorted by count, although its description says that it is sorted by address. The
-    order matters for Figure 6 of Hay et al., which is about ranges of addresses. So if the file is sorted by
-    count, the workbench makes Figure 6 twice: with the order of the file, and with the order of the synthetic
-    data `NetTraceTwin`. If the file is not on your computer, all figures use `NetTraceTwin` instead.
+    The published file is sorted by count, although the description of the file says that the hosts are sorted
+    by address. The order matters for Figure 6 of Hay et al., which is about ranges of addresses. So if the
+    file is sorted by count, the workbench makes Figure 6 twice: with the order of the file, and with the
+    order of the synthetic data `NetTraceTwin`. If the file is not on your computer, all figures use
+    `NetTraceTwin` instead.
 
     Terms: cite the paper, do not redistribute. Source: Hay, Rastogi, Miklau, Suciu, PVLDB 2010,
     section 5 and Appendix C.
@@ -173,7 +174,7 @@ class SearchLogs(Counts):
     cover 2,048 days (16 periods per day) from 1 January 2004.
 
     There are 335,889 searches. Hay et al. generated the counts from published summaries, and from real logs
-    of a shorter time. 52.1 % of the periods have no search. The busiest period has 496 searches. The
+    of a shorter time. In 52.1 % of the periods, there is no search. The busiest period has 496 searches. The
     protected unit is one search, which is in one cell. So a person with many searches counts as many units,
     and is less protected than a person with one search.
 
@@ -197,7 +198,7 @@ class SocialNetwork(Counts):
     There are 337,354 friendships. The numbers of friends (degrees) add up to 674,708, and the largest is
     1,678. The number of students is public. The protected unit is one friendship, which changes two degrees
     by one each. Hay et al. assume that a friendship changes only one degree. So if the unit is a friendship,
-    the ε of their releases is twice the ε that they state.
+    the true ε of their releases is twice the ε that their paper states.
 
     Hay et al. publish the file. If the file is not on your computer, the synthetic data `SocialNetworkTwin`
     replace it.

@@ -152,34 +152,35 @@ class InteractionsTwin(Twin):
     week (the context).
 
     Five numbers agree with the paper. Three of them are the numbers of users, items and records. The fourth
-    is the number of records of the most active user (`max_per_user`), and the fifth that of the least active
-    user (`min_per_user`). Table 4 of the paper has four rows, one per dataset. Call `gowalla()`,
-    `foursquare()`, `netflix()` or `movielens()` to get data with the numbers of a row. The default is the row
-    of Foursquare. In this row, the paper also prints a mean of 60.2 records per user, which contradicts the
-    other numbers in the row.
+    is the largest number of records of a user (`max_per_user`), and the fifth is the smallest
+    (`min_per_user`). Table 4 of the paper has four rows, one per dataset. Call `gowalla()`, `foursquare()`,
+    `netflix()` or `movielens()` to get data with the numbers of a row. The default is the row of Foursquare.
+    In this row, the paper also prints a mean of 60.2 records per user, which contradicts the other numbers in
+    the row.
 
     Everything else is our invention. The number of records per user follows a Zipf-Mandelbrot distribution.
     Let min and max be the smallest and the largest number of records of a user. The r-th most active user has
-    min + (max − min)·((1 + q)/(r + q))^`exponent` records, where q is chosen so that all users together have
-    `records` records. With a smaller `exponent`, the numbers of records of most users are more similar. Items
-    differ in popularity, and the most popular item has rank 1. The probability of an item is proportional to
-    (rank + `flat`)^−`popularity`. First, each item gets one record of a random user. The items of all other
-    records are drawn with these probabilities. If `once` is True, no user has the same item twice. Nearly all
-    users then have the most popular items, as is usual for films. If `once` is False, a record repeats the
-    item of an earlier record of its user with the probability `returning`. For comparison, 39 % of the
-    check-ins in the copy "lglmf" of the dataset `Gowalla` are such repetitions. Users and items are numbered
-    at random, so their numbers do not reveal their ranks.
+    min + (max − min)·((1 + q)/(r + q))^`exponent` records. The workbench chooses q so that all users together
+    have `records` records. With a smaller `exponent`, the numbers of records of most users are more similar.
+    Items differ in popularity, and the most popular item has rank 1. The probability of an item is
+    proportional to (rank + `flat`)^−`popularity`. First, each item gets one record of a random user. The
+    items of all other records are drawn with these probabilities. If `once` is True, no user has the same
+    item twice. Nearly all users then have the most popular items, as is usual for films. If `once` is False,
+    a user may have an item several times. With the probability `returning`, a record repeats the item of an
+    earlier record of the same user. For comparison, 39 % of the check-ins in the copy "lglmf" of the dataset
+    `Gowalla` are such repetitions. Users and items are numbered at random, so their numbers do not reveal
+    their ranks.
 
     The argument `contexts` says what the context of a record is. With "check-in week" or "rating week", the
     context is the day of the week. Each item has its own distribution over days, which is drawn from a
     Dirichlet distribution. The mean of these distributions is in the table `PROFILES` of this module. With a
     larger `alike`, the distributions of different items are more similar. The day depends neither on the
-    popularity of the item nor on the activity of the user. In Figure 11 of the paper, the weekend has a
-    larger share of the records if only some records of each user are kept. The synthetic data do not contain
-    this effect, so any such difference in a figure is random. With "gender and age", the context is the group
-    of the user, for example women under 25. Groups are drawn with the probabilities in `PROFILES`. In each
-    group, the probability of an item is multiplied by a random factor, which has a Gamma distribution with
-    mean 1 and shape `alike`.
+    popularity of the item nor on the activity of the user. Figure 11 of the paper shows the share of the
+    weekend among the records. This share is larger if only some records of each user are kept. The synthetic
+    data do not contain this effect. If our figure shows such a difference, the difference is random. With
+    "gender and age", the context is the group of the user, for example women under 25. Groups are drawn with
+    the probabilities in `PROFILES`. In each group, the probability of an item is multiplied by a random
+    factor, which has a Gamma distribution with mean 1 and shape `alike`.
 
     The protected unit is one user with all of their records (at most `max_per_user`). The data are generated,
     so they are public. The row of Netflix has 100,480,507 records. Generating them takes 15 seconds and 2 GB
@@ -220,8 +221,8 @@ class InteractionsTwin(Twin):
 
     @property
     def original(self) -> str:
-        """Name of the real dataset that these data replace, and instructions how to get the real dataset if
-        that is possible. The property recognises the real dataset by the number of items.
+        """Name of the real dataset that these data replace. If you can get the real dataset, the text also
+        says how. The property recognises the real dataset by the number of items.
         """
         return ORIGINALS.get(self.items, "data of your own: Table 4 has no such row")
 

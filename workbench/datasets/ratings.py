@@ -49,10 +49,10 @@ class MovieLens(RecordsFile):
     """Ratings of films by users of MovieLens. Each record consists of a user, a film (the item), and the
     gender and age of the user (the context).
 
-    There are 1,000,209 ratings by 6,040 users (MovieLens 1M, published in February 2003). An item is the
-    publisher's number of a film, from 1 to 3952. 3,883 of these numbers belong to films, and 3,706 belong to
-    films with ratings. Table 4 of Fan & Jin (2015) prints 3,706 items. We do not restrict the items to the
-    films with ratings, because a list of these films would reveal a little about the ratings.
+    There are 1,000,209 ratings by 6,040 users (MovieLens 1M, published in February 2003). An item is a film,
+    identified by the publisher's number (1 to 3952). There are films for 3,883 of these numbers, and ratings
+    for 3,706. Table 4 of Fan & Jin (2015) prints 3,706 items. We do not restrict the items to the films with
+    ratings, because a list of these films would reveal a little about the ratings.
 
     The context is a combination of the user's gender and age group (under 25, 25 to 34, above 34), as in the
     paper of Fan & Jin.
@@ -80,8 +80,7 @@ class MovieLens(RecordsFile):
     contexts = GROUPS
 
     def titles(self) -> dict[int, str]:
-        """Return the titles of the films, as a dictionary from the publisher's number of each film to its
-        title."""
+        """Return a dictionary of the films' titles, whose keys are the publisher's numbers of the films."""
         line = matching("^[0-9]+::.*::", "movieId::title::genres")
         number, title = (pl.col(LINE).str.extract(x) for x in ("^([0-9]+)", "::(.*)::"))
         films = _FILMS.frame({LINE: line}, number.cast(pl.Int64), title.alias("title"))
@@ -137,8 +136,8 @@ class NetflixPrize(RecordsFile):
     reads both. The first is the published archive, with 17,770 files `mv_0000001.txt` … in a folder
     `training_set`. The second consists of four files `combined_data_1.txt` …, which may be in a zip archive.
     The class computes the day of the week from the published date, which has no hour and no time zone. An
-    item is the published number of a film, from 1 to 17,770. A user is the published number of a customer.
-    The class does not use the number of stars of a rating.
+    item is a film, identified by its published number (1 to 17,770). A user is a customer, identified by the
+    published number of the customer. The class does not use the number of stars of a rating.
 
     The protected unit is one customer with all of their ratings. Loading checks that nobody rates a film
     twice. So a customer changes at most 17,770 counts, each by one. Loading also checks that no film and no

@@ -40,8 +40,8 @@ class RetailHours(RealFile):
 
     The protected unit is one customer. The table counts at most `most` lines of each customer. If a customer
     has more lines, the dataset draws `most` of these lines at random. The draw depends only on `seed` and on
-    the customer's number, so other customers do not change it. You may publish the seed, because the table
-    counts at most `most` lines per customer for every seed.
+    the customer's number, and not on other customers. You may publish the seed, because the table counts at
+    most `most` lines per customer for every seed.
 
     The file has 541,909 lines, including cancellations. The table leaves out 135,080 of these lines, because
     they name no customer. The other lines belong to 4,372 customers, who have 1 to 7,983 lines each, and 93
@@ -109,8 +109,8 @@ class OnlineRetail(RecordsFile):
     UK. There are no orders on Saturdays, but Saturday is in the list of contexts.
 
     The items are the shop's 4,070 stock codes, which we treat as public. The list contains all stock codes in
-    the file, including those for postage, discounts and fees (POST, D, BANK CHARGES). 3,684 of the codes
-    occur in a line that names a customer. The users are the published numbers of customers.
+    the file, including those for postage, discounts and fees (POST, D, BANK CHARGES). In lines that name a
+    customer, 3,684 of the codes occur. The users are the published numbers of customers.
 
     The protected unit is one customer with all of their lines. A customer may have any number of lines, and
     may have several with the same item.

@@ -53,8 +53,8 @@ class QueryLogTwin(OverHierarchy, Twin):
     20 symbols. Everything else is our invention.
 
     Frequencies: the number of queries with the r-th most frequent text is proportional to r^-0.9 (Zipf's
-    law), and is at least one. The first text has 2.7 % of all queries. By default, the number of distinct
-    texts is queries^0.865 (Heaps' law), which is 7.6 million for 90 million queries.
+    law), but at least one. The first text has 2.7 % of all queries. By default, the number of distinct texts
+    is queries^0.865 (Heaps' law), which is 7.6 million for 90 million queries.
 
     Texts: a query consists of one to four words, or is the name of a website with its ending. Some queries
     contain a number. The words are made from 268 ordinary English words. The first word may be derived from
@@ -259,11 +259,11 @@ class Surnames(RealFile):
     the year of the census, so `Surnames(2010)` has the default number of names. To get the first 2,010 names,
     write `Surnames(n=2010)`.
 
-    The class reads the archive of the Census Bureau, or a copy of its table in the format Parquet, which
-    others have published. The copy lacks the name at rank 4,911. In the copy, 222,342,652 people have one of
-    the 20,000 most frequent names (the default). The most frequent name has 2,442,977 people, and the least
-    frequent of the 20,000 names has 1,339. These data are of the same kind as the counts of 20,000 keywords
-    that Hay et al. (2010) use, which nobody publishes.
+    The class reads the archive of the Census Bureau. It also reads a copy of the table in this archive, which
+    others have published as a Parquet file. The copy lacks the name at rank 4,911. In the copy, 222,342,652
+    people have one of the 20,000 most frequent names (the default). The most frequent name has 2,442,977
+    people, and the least frequent of the 20,000 names has 1,339. Hay et al. (2010) use counts of 20,000
+    keywords, which nobody publishes. The counts of surnames are data of the same kind.
 
     Terms: a work of the US Government, which has no copyright in the US. Source: US Census Bureau, Frequently
     Occurring Surnames from the 2010 Census.

@@ -27,12 +27,12 @@ class GaussianSparse(Dataset):
 
     `placement` says which cells are not empty. With "uniform", the non-empty cells are drawn uniformly from
     all cells, without replacement. Cormode et al. (2012) also use tables whose non-empty cells are "skewed
-    and concentrated in particular regions". They do not print the distribution of these cells, so "skewed"
-    uses a distribution of our own. A region is an interval of consecutive cells. There are `regions` regions
-    of equal length at random places. Together, the regions cover the share 2·density of all cells, or all
-    cells if this share exceeds 1. The non-empty cells are drawn uniformly within the regions, so about half
-    of the cells in a region are not empty (more if `density` exceeds 0.5). All cells outside the regions are
-    empty.
+    and concentrated in particular regions". The paper does not print the distribution of these cells, so
+    "skewed" uses a distribution of our own. A region is an interval of consecutive cells. There are `regions`
+    regions of equal length at random places. Together, the regions cover the share 2·`density` of all cells,
+    or all cells if `density` exceeds 0.5. The non-empty cells are drawn uniformly within the regions. So
+    about half of the cells in a region are not empty (more if `density` exceeds 0.5). All cells outside the
+    regions are empty.
 
     The data are generated, so they are public. The protected unit is one record, which is in one cell.
     Loading takes time and memory that grow with the number of non-empty cells, and not with `m`. Source:
@@ -100,16 +100,16 @@ class IPUMSTwin(Twin):
     et al. (2012). The table has 1.29·10¹¹ cells, and nearly all cells are empty.
 
     Three facts agree with the paper: the attributes, the number of values of each attribute, and the number
-    of people. The attributes have 79, 2, 17, 51, 9, 7, 6, 50 and 50 values. The smallest value of age is 16,
-    that of education is 1, and that of salary is 0. The frequencies of the values and the dependence between
-    attributes are our invention. We draw the attributes of a person one after the other. The number of people
-    falls with age, mostly above 40, and women live longer than men. 86 % of people have the birthplace 0. The
-    frequency of the r-th other birthplace is proportional to 1/r. Race depends on the birthplace. The mean of
-    education is about 11.5, and old people have a lower mean. The values 9 and 13 of education are frequent.
-    Marital status depends on age. The probability that a person works depends on age and gender. People who
-    do not work have workclass 0, occupation 0 and salary 0. The occupation of other people depends on
-    education and gender. Salaries have a lognormal distribution around a value that depends on education,
-    age, gender and occupation. The salary 49 means 49 or more.
+    of people. The attributes have 79, 2, 17, 51, 9, 7, 6, 50 and 50 values. The smallest age is 16, the
+    smallest education is 1, and the smallest salary is 0. The frequencies of the values and the dependence
+    between attributes are our invention. We draw the attributes of a person one after the other. The number
+    of people falls with age, mostly above 40, and women live longer than men. The birthplace is 0 for 86 % of
+    people. The frequency of the r-th other birthplace is proportional to 1/r. Race depends on the birthplace.
+    The mean of education is about 11.5, and old people have a lower mean. The values 9 and 13 of education
+    are frequent. Marital status depends on age. The probability that a person works depends on age and
+    gender. People who do not work have workclass 0, occupation 0 and salary 0. The occupation of other people
+    depends on education and gender. Salaries have a lognormal distribution around a value that depends on
+    education, age, gender and occupation. The salary 49 means 49 or more.
 
     The protected unit is one person, who is in one cell. The data are generated, so they are public.
     Generating the table takes half a second. Source of attributes and size: Chen, Zhou & Bhowmick, EDBT 2012,
@@ -277,9 +277,8 @@ class Ranked(OfDataset):
     counts (an unattributed histogram).
 
     A metric can compare the released list with this table, rank by rank. Suppose that one unit (the person or
-    record that is protected) is added or removed. If this changes the counts of `dataset` by c in total, it
-    changes the sorted counts by at most c in total. You may show the exact counts if you may show the exact
-    counts of `dataset`.
+    record that is protected) is added or removed. In total, the sorted counts then change by at most as much
+    as the counts of `dataset`. You may show the exact counts if you may show the exact counts of `dataset`.
     """
 
     dataset: Any = parameter(check=check_dataset, doc="dataset whose counts are sorted")
@@ -302,9 +301,9 @@ class Projected(OfDataset):
     """Table that counts the records of another dataset by some of its attributes (a marginal table). The
     attributes of the table are in the order in which you list them.
 
-    Suppose that one unit (the person or record that is protected) is added or removed. If this changes the
-    counts of `dataset` by c in total, it changes the counts of this table by at most c in total. A single
-    count may change more than in `dataset`, because it is a sum over several cells. You may show the exact
+    Suppose that one unit (the person or record that is protected) is added or removed. In total, the counts
+    of this table then change by at most as much as the counts of `dataset`. A single count may change more
+    than in `dataset`, because the count is a sum over several cells of `dataset`. You may show the exact
     counts if you may show the exact counts of `dataset`.
     """
 

@@ -209,7 +209,8 @@ class Export:
         Results that the pictures show, one per row. The column `truth_public` says whether the true data are
         public.
     description : Description
-        Description that the files contain. It includes the command with which you can make the files again.
+        Description that the files contain. The description includes the command with which you can make the
+        files again.
     profile : str
         Name of the setting of all parameters: "quick", "paper", or "explorer" for an interactive panel.
     tables : mapping

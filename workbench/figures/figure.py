@@ -374,8 +374,8 @@ class Figure:
         """Return a summary of the figure's results, which you can compare with the paper. The summary is a
         data frame with one row per panel and curve.
 
-        Each row contains four means over seeds (repetitions): at the first point of the axis, at the last
-        point, the lowest mean and the highest mean.
+        Each point of a curve is a mean over seeds (repetitions). A row contains four of these means: the
+        first and the last along the axis, the lowest and the highest.
         """
         drawn, every = self._layout(rows)
         return plots.tabulate_means(drawn, every[: self.main])
@@ -452,8 +452,9 @@ class Figure:
 
     def off_paper(self) -> dict[str, Any]:
         """Return the values of parameters that differ from the paper's values, as a dictionary by name. The
-        method compares only parameters of the kind "setting". It leaves out all others, for example the
-        number of seeds. The workbench checks the paper's statements only if the dictionary is empty.
+        method compares only parameters of the kind "setting". The method leaves out all other parameters, for
+        example the number of seeds. The workbench checks the paper's statements only if the dictionary is
+        empty.
         """
         settings = [f for f in self.parameters().values() if f.metadata["kind"] == SETTING]
         moved = [f for f in settings if getattr(self, f.name) != f.default]

@@ -213,8 +213,8 @@ def save(
         Picture to save. None if the figure is a table.
     rows : DataFrame
         Results that the picture shows. The column `truth_public` must be True in every row. Otherwise the
-        results could contain errors that were computed from private data, and reveal something about these
-        data.
+        results could contain errors that were computed from private data. Such errors reveal something about
+        these data.
     spec : Figure or Description
         Figure to save. If its attribute `no_data` is True, the results come from formulas, without a dataset.
         Then `rows` needs no column `truth_public`.

@@ -115,8 +115,8 @@ class Basis(Protocol):
 
     @property
     def transform(self) -> Any:
-        """Transform that is applied to the counts of a table, for example `Haar()`. It is None if the counts
-        are not transformed.
+        """Transform that is applied to the counts of a table, for example `Haar()`. The value is None if the
+        counts are not transformed.
         """
 
     @property

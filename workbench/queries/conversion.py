@@ -126,8 +126,9 @@ class Together(Linear):
         return np.concatenate([np.empty(0), *(p.sums_of_margins(margins) for p in self.parts)])
 
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
-        """Return the answers to the queries of all parts as integers. The integer n stands for the answer
-        n·`grid`. For each record, the method rounds every term of a query to a multiple of `grid`.
+        """Return the answers to the queries of all parts as integers, in units of `grid`. The integer n
+        stands for the answer n·`grid`. For each record, the method rounds every term of a query to a multiple
+        of `grid`.
         """
         units = (p.grid_units_of_margins(margins, grid) for p in self.parts)
         return np.concatenate([np.empty(0, object), *units])

@@ -77,8 +77,8 @@ class Linear(ABC):
 
     @abstractmethod
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
-        """Return the answers to the queries as integers. The integer n stands for the answer n·`grid`. For
-        each record, the method rounds every term of a query to a multiple of `grid`.
+        """Return the answers to the queries as integers, in units of `grid`. The integer n stands for the
+        answer n·`grid`. For each record, the method rounds every term of a query to a multiple of `grid`.
         """
 
     def intervals(self, domain: Domain) -> NoReturn:
@@ -109,9 +109,9 @@ class Linear(ABC):
         counts: Num[np.ndarray, " n"],
         grid: float,
     ) -> Int[np.ndarray, " queries"]:
-        """Return the answers to the queries as integers. The integer n stands for the answer n·`grid`. The
-        method rounds the weight of each record to a multiple of `grid`, and then adds up the rounded weights
-        exactly. Integers beyond ±2⁶² are replaced by ±2⁶².
+        """Return the answers to the queries as integers, in units of `grid`. The integer n stands for the
+        answer n·`grid`. The method rounds the weight of each record to a multiple of `grid`, and then adds up
+        the rounded weights exactly. Integers beyond ±2⁶² are replaced by ±2⁶².
 
         Each record's terms are rounded separately, so one record does not change how another record is
         rounded. Raise a ValueError if a term is larger than 2²⁷·`grid`.

@@ -397,8 +397,8 @@ class Products(Linear):
         return np.bincount(self.query, sums, len(self))
 
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
-        """Return the answers to the queries as integers. The integer n stands for the answer n·`grid`. For
-        each record, the method rounds every term of a query to a multiple of `grid`.
+        """Return the answers to the queries as integers, in units of `grid`. The integer n stands for the
+        answer n·`grid`. For each record, the method rounds every term of a query to a multiple of `grid`.
         """
         limbs = np.zeros((len(self.times), 3), np.int64)
         for axes, terms in self.sets:

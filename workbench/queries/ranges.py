@@ -35,7 +35,7 @@ class Workload(Protocol):
         """Return the number of queries."""
 
     def cells(self, domain: Domain) -> Float[np.ndarray, " queries"]:
-        """Return, for each query, the number of cells whose counts it adds up."""
+        """Return, for each query, the number of cells whose counts the query adds up."""
 
     def sums(
         self, domain: Domain, keys: Int[np.ndarray, " n"], values: Num[np.ndarray, " n"]

@@ -136,8 +136,8 @@ class RandomBoxes:
         Parameters
         ----------
         domain : Domain
-            Domain of the table. It must have one attribute for each number in `shape`, with at least this
-            number of values.
+            Domain of the table. The domain must have one attribute for each number in `shape`. The attribute
+            must have at least this number of values.
 
         Returns
         -------

@@ -45,9 +45,10 @@ def workload_sensitivity(workload: Recipe, domain: Domain, relation: str = ADD_R
 
     `relation` says whether a record is added or replaced. If a record is replaced and the domain is small,
     the result is exact. For larger domains, the result is the smaller of two upper bounds. The first bound is
-    twice the sensitivity to an added record. For the second bound, the function takes the largest and the
-    smallest value of each query for one record, and adds up the differences between the two. If a query is a
-    sum of several terms, the function adds up the differences of its terms instead.
+    twice the sensitivity to an added record. For the second bound, the function computes the largest and the
+    smallest answer to each query on a table with one record. It adds up the differences between the largest
+    and the smallest answers. If a query is a sum of several terms, the function adds up the differences of
+    its terms instead.
     """
     if relation not in (ADD_REMOVE, REPLACE):
         raise ValueError(

@@ -215,8 +215,8 @@ class TableQueries(Linear):
         return sums
 
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
-        """Return the answers to the queries as integers. The integer n stands for the answer n·`grid`. The
-        method rounds the entries of the queries' tables to multiples of `grid`.
+        """Return the answers to the queries as integers, in units of `grid`. The integer n stands for the
+        answer n·`grid`. The method rounds the entries of the queries' tables to multiples of `grid`.
         """
         sums = np.zeros(len(self), object)
         for names, tables, queries in self.numbered_groups():

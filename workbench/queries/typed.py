@@ -303,8 +303,8 @@ def typed_question(domain: Domain, text: str, most: int = _MOST_ROWS) -> TypedQu
     domain : Domain
         Domain that contains the attributes and labels.
     text : str
-        Conditions in the form that `typed_query` parses, and names of attributes without a condition. They
-        are separated by spaces, commas, `×`, `by`, `and` or `&`.
+        Conditions in the form that `typed_query` parses, and names of attributes without a condition.
+        Separate them by spaces, commas, `×`, `by`, `and` or `&`.
     most : int
         Largest allowed number of queries. Default 1,000.
 

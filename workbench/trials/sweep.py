@@ -86,7 +86,9 @@ class Dataset(Protocol):
     truth_public: bool
 
     def load(self) -> Any:
-        """Load the data. The returned object also states their bound, the most that one unit may add."""
+        """Load the data. The returned object also states the bound of the data, the most that one unit may
+        add.
+        """
 
 
 Metric = Callable[[Any, Any], "float | pd.DataFrame"]
@@ -148,9 +150,9 @@ class Sweep:
     datasets, mechanisms : sequences
         Datasets and mechanisms. Each dataset is combined with each mechanism.
     metrics : sequence of callables
-        Metrics. A metric is a function of the true data and the released estimate. It returns a number, for
-        example an error, or a table with a column `value`, for example one error per level of a hierarchy.
-        Each row of such a table becomes a row of the results.
+        Metrics. A metric is a function of the true data and the released estimate. The metric returns a
+        number, for example an error. It may also return a table with a column `value`, for example with one
+        error per level of a hierarchy. Each row of such a table becomes a row of the results.
     seeds : int
         Number of repetitions of each combination, each with different noise. Default 20.
     estimators : sequence of callables

@@ -130,8 +130,8 @@ def advice(data: Any, bound: Bound | None = None, **values: Any) -> Panel:
 
 def bank(session: Session | str | Path | None = None, /) -> BankPanel:
     """Show a bank, which stores the noisy answers to earlier questions about a private table. The panel
-    answers new questions from these answers. It also shows the errors of answers, and the price of answers
-    with smaller errors.
+    answers new questions from these answers. The panel also shows the errors of answers, and the price of
+    answers with smaller errors.
 
     Answers from the bank cost no budget. A session consists of the bank, the budget that pays for its
     answers, and possibly the private table. If the session has the private table, the panel also has buttons

@@ -544,8 +544,8 @@ def aggregates(fig: Figure) -> list[dict[str, Any]]:
     list of dict
         One dictionary per panel. `letter` is the letter of the panel, and `where` contains the values of
         columns that select its rows. `series` is a list with one dictionary per series. The dictionary of a
-        series contains its `name`, the `ids` of the drawn elements, the `points`, and their `places` in units
-        of the SVG file. A point has x, mean, and the ends of the interval, low and high.
+        series contains its `name`, the `ids` of the drawn elements, the `points`, and the `places` of these
+        points in units of the SVG file. A point has x, mean, and the ends of the interval, low and high.
     """
     numbers = count()
     height = 72 * fig.get_figheight()

@@ -155,7 +155,7 @@ def maps(
         Label of the colour scale.
     land : DataFrame, optional
         Public places, with the columns `latitude` and `longitude`. The function draws these places in pale
-        grey. They also determine the area that the maps show.
+        grey. These places also determine the area that the maps show.
     circle : (float, float, float), optional
         Circle to draw: the latitude and longitude of its centre, and its radius in km.
 

@@ -507,10 +507,10 @@ def name_series(
     the name of the mechanism, followed by the values of those parameters of the mechanism that vary between
     rows.
 
-    The name of the mechanism comes from the column `mechanism_name`. If this column is missing, the name is
-    that of the class, from the column `mechanism`. Then the function adds the values of the columns
-    `parameters`. It also adds each parameter of the mechanism (including ε and δ) that has several values in
-    the rows with this name.
+    The name of the mechanism comes from the column `mechanism_name`. If this column is missing, the function
+    uses the name of the class, from the column `mechanism`. Then the function adds the values of the columns
+    `parameters`. The function also adds each parameter of the mechanism (including ε and δ) that has several
+    values in the rows with this name.
 
     Parameters
     ----------

@@ -176,8 +176,8 @@ def add_up(outcomes: Iterable[Iterable[str]]) -> dict[str, int]:
 
 def share_that_holds(counts: Mapping[str, int]) -> str:
     """Return a phrase with the number of statements that hold, among all decided statements. A statement is
-    decided if it holds, is contradicted, or holds only for some values of a parameter that the paper does not
-    print.
+    decided in three cases: it holds, it is contradicted, or it holds only for some values of a parameter that
+    the paper does not print.
 
     >>> share_that_holds({"holds": 3, "holds for some unprinted value": 1, "contradicted": 0})
     '3 of 4 decided statements hold (75 %)'

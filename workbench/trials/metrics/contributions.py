@@ -101,8 +101,8 @@ class MeanSquaredCountError(_CountMetric):
 
 @value
 class KLDivergence(_CountMetric):
-    """Kullback–Leibler (KL) divergence Σ p·ln(p/q) between two distributions, in nats. They are distributions
-    of records over items, or over edges (pairs of an item and a context).
+    """Kullback–Leibler (KL) divergence Σ p·ln(p/q) between two distributions, in nats. The two distributions
+    are distributions of records over items, or over edges (pairs of an item and a context).
 
     One distribution comes from the released counts, and the other from the true counts. The field `direction`
     says which of them is p, and the other is q. The divergence is infinite if q is 0 for an item. So the
@@ -144,8 +144,8 @@ class TopPrecision(_CountMetric):
     with the highest released counts, and the true top items are the `k` items with the highest true counts.
 
     For edges (pairs of an item and a context), the metric computes the share for the items in each context,
-    and returns the mean over contexts. If several items have the same count at place `k`, the metric is the
-    expected share for a random order of these items.
+    and returns the mean over contexts. If several items with the same count compete for place `k`, the metric
+    is the expected share for a random order of these items.
     """
 
     k: int = parameter(low=1, integer=True, doc="number of items with the highest counts")
