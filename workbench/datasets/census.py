@@ -85,11 +85,11 @@ class Adult(_Survey):
 
     The protected unit is one person, who is in one cell. By default, the table has the seven attributes that
     Cormode et al. (2012) use. These attributes give 907,200 cells, of which 8,619 are not empty (0.95 %). The
-    mean count of the non-empty cells is 5.7. If you pass `missing="drop"`, the table leaves out people with
-    an unknown value ("?") in a chosen attribute. A warning then states their number. That table has 752,640
-    cells, of which 1.08 % are not empty. Cormode et al. print that 0.14 % of the cells are not empty, with a
-    mean count of 9. These two numbers contradict the number of people, because 0.14 % of 907,200 cells with a
-    mean count of 9 contain only 11,431 people.
+    mean count of the non-empty cells is 5.7. If you pass `missing="drop"`, the table leaves out people with an
+    unknown value ("?") in a chosen attribute. A warning then states their number. That table has 752,640 cells,
+    of which 1.08 % are not empty. Cormode et al. print that 0.14 % of the cells are not empty, with a mean
+    count of 9. Both numbers cannot be right, because 0.14 % of 907,200 cells with a mean count of 9 contain
+    only 11,431 people, but the table has about 49,000.
 
     Terms: CC BY 4.0. Source: Becker and Kohavi, UCI Machine Learning Repository, 1996, doi:10.24432/C5XW20.
     The paper of Cormode et al. is Cormode, Procopiuc, Srivastava, Tran, ICDT 2012, Appendix A.

@@ -74,8 +74,8 @@ class SelectedValues(Estimate):
 
     @property
     def why_unknown(self) -> str:
-        """Sentence that explains why errors may be unknown: the release contains no information about values
-        that were not selected.
+        """Sentence that explains why errors may be unknown. The reason is that the release contains no
+        information about values that were not selected.
         """
         return "the release does not show which other values there are, or how many users have them"
 

@@ -97,7 +97,7 @@ class FigureRun:
     ) -> SavedFolder:
         """Save the run to a folder. The folder contains the pictures, the plotted numbers, a verdict on each
         statement of the paper, and a manifest. The manifest lists these files, and records the settings with
-        which they were made. If you change parameters, the method saves the figure to another folder.
+        which they were made. If the figure's parameters differ from the defaults, the folder has another name.
         """
         folder = save(
             fig,
@@ -132,7 +132,7 @@ def open_notebook(id: str, namespace: Mapping[str, Any]) -> FigureRun:
     id : str
         Id of the figure, for example cormode2012_fig5.
     namespace : mapping
-        Variables of the notebook. Pass `globals()`. Some of these variables contain the values of the
+        Variables of the notebook. Pass `globals()`. Some of these variables contain the values of the figure's
         parameters.
 
     Returns

@@ -211,8 +211,8 @@ class Privelet(Mechanism):
                coefficient, and the scale of its noise, by the number of cells on which the coefficient depends.
                Without these divisions, all coefficients get noise of the same scale. Our guarantee is for one
                unit that is added or removed. In the paper, one unit is replaced by another, which doubles the
-               noise. The transform needs a power of two as the number of cells. For any other number, we append
-               empty cells, which get no noise. The noise is the same as in LaplaceHistogram.
+               noise. For the transform, the number of cells must be a power of two. Otherwise, we append cells
+               with the count 0 and without noise. The noise is the same as in LaplaceHistogram.
     Cost       Time and memory are O(number of possible cells).
     """
 

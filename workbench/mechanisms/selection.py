@@ -97,7 +97,7 @@ class GeometricSelection(ValueSelection):
                random values of each user. The bound states l1. If the data have no column of users, each row
                counts as one user with one value.
     Source     Desfontaines, Voss, Gipson & Mandayam, PoPETs 2022. Theorem 1 of their paper gives the largest
-               allowed probability for each number of users.
+               probability with which a value may be released, for each number of users who have this value.
     Differs    Each user may have up to m values. The decision about each value therefore gets 1/m of the ε, and
                1/m of the δ, that pay for the choice of values. A random draw decides whether a value is
                released. The draw has exactly the stated probability. We also release counts, for which a

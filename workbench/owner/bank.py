@@ -349,7 +349,7 @@ class Bank:
         return rows
 
     def keep(self, question: int, reserved: list[tuple[Any, ...]], values: list[float]) -> None:
-        """Store the answers to a question in the rows that were reserved for them."""
+        """Store the answers to a question in the rows of the bank that were reserved for these answers."""
         with self._file.transaction() as db:
             places = [(x, place) for x, (place, *_) in zip(values, reserved, strict=True)]
             db.executemany("UPDATE bank SET value = ? WHERE place = ?", places)
@@ -587,8 +587,8 @@ class Bank:
         Parameters
         ----------
         queries : int
-            Number of cells in the samples of all pairs together. The sample of a pair has at least four cells.
-            If a pair has fewer than four cells, all of them are used. Default 2000.
+            Total number of sampled cells. Each sampled cell is one query. The sample of a pair has at least
+            four cells. If a pair has fewer than four cells, all of them are used. Default 2000.
 
         Returns
         -------

@@ -120,7 +120,7 @@ def advice(data: Any, bound: Bound | None = None, **values: Any) -> Panel:
     Raises
     ------
     ValueError
-        If `data` consist of points, strings or records of users, or if the table is public.
+        If `data` are points, strings or `Interactions`, or if the table is public.
     """
     from workbench.widgets.advice_subject import advice_subject
     from workbench.widgets.panels import Panel

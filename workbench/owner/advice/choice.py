@@ -60,10 +60,10 @@ def choose_bound(
 
     A larger bound drops fewer records, but it needs more noise in every cell. The total noise is the mean
     absolute value of the noise in a cell, added up over all cells. If the bound grows by 1, the total noise
-    grows by `noise_per_record`. At the same time, the number of dropped records falls by the number of people
-    who have more records than the bound. At the best bound, the growth of the noise and the decrease in dropped
-    records are about equal. The exponential mechanism draws the bound at random. A bound for which the two
-    numbers differ less is more likely to be drawn.
+    grows by `noise_per_record`. At the same time, each person who has more records than the old bound keeps one
+    record more. So the number of dropped records falls by the number of these people. At the best bound, the
+    growth of the noise and the decrease in dropped records are about equal. The exponential mechanism draws the
+    bound at random. A bound for which the two numbers differ less is more likely to be drawn.
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ class Audit:
         Description of the event whose frequencies the audit measured to compute `bound`.
     likelier, rarer : float
         Shares of the outputs in which the event happened. `likelier` is the share for the input with which the
-        event is more frequent. `rarer` is the share for the other input.
+        event is more frequent. `rarer` is the share for the other input of the pair.
     runs : int
         Number of outputs for each input. The audit used one half of the outputs to choose the event, and the
         other half to measure the frequency of the event.

@@ -151,8 +151,9 @@ def release(
     Parameters
     ----------
     mechanism : Mechanism
-        Mechanism to run, whose class is one of HighPassFilter, ThresholdSampling, PrioritySampling (on cells,
-        `Dyadic()` or `Haar()`), StabilityHistogram, LaplaceQueries, GaussianQueries, SRA, HPA or LPA.
+        Mechanism to run. The class must be HighPassFilter, ThresholdSampling, PrioritySampling,
+        StabilityHistogram, LaplaceQueries, GaussianQueries, SRA, HPA or LPA. PrioritySampling must have no
+        transform, or the transform `Dyadic()` or `Haar()`.
     rows : Rows
         Private rows, for example from `Rows.read`.
     executor : Executor, optional

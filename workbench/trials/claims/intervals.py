@@ -163,7 +163,7 @@ SAME = 1e-12  # numbers that differ by less, relatively, differ by rounding
 
 @dataclass(frozen=True)
 class Intervals:
-    """Estimates at several points, with confidence intervals from repetitions.
+    """Estimates at several points on a horizontal axis, with confidence intervals from repeated trials.
 
     Parameters
     ----------
