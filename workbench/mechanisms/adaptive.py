@@ -519,11 +519,12 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
                records of each of k children, the proof would fail. The proof needs children with at least t
                records fewer than their parent. "fractional" removes a fraction of every record. One unit then
                affects many paths down the tree. Because ln p is concave, the unit's privacy loss is at most an
-               average over the losses of single paths. With integer noise, each of these small changes would
-               cost as much as a change by a whole record. Therefore "fractional" uses Laplace noise in
-               floating-point numbers, which the proof does not cover exactly. For this reason, releases with
-               this strategy are marked as idealised. The paper says that Theorem 3 also covers "progressive",
-               but this is wrong (docs/errata.md#adaptive2009-progressive).
+               average over the losses of single paths. On each path, the unit changes counts only by a fraction
+               of a record. With integer noise, such a change would cost as much as a change by a whole record.
+               Therefore "fractional" uses Laplace noise in floating-point numbers, which the proof does not
+               cover exactly. For this reason, releases with this strategy are marked as idealised. The paper
+               says that Theorem 3 also covers "progressive", but this is wrong
+               (docs/errata.md#adaptive2009-progressive).
     Cost       Time is O(distinct records) to find the nodes, plus O(released nodes). The strategy
                "proportional" takes time and memory for every record at every level, even if records are
                equal.
@@ -648,9 +649,9 @@ class ImprovedAdaptiveHistogram(StructuredHistogram):
 
     def worst_case_loss(self, l1: float = 1) -> float:
         """Return the largest privacy loss of one unit if the mechanism releases only the tree, without the
-        counts of the leaves. Consider the probability of the tree with the unit, and the probability without
-        the unit. The privacy loss is the logarithm of the ratio of these probabilities. The result is at most
-        2ε_s, where ε_s is the ε of one decision to split.
+        counts of the leaves. Consider two probabilities that the mechanism releases a given tree: one if the
+        unit is in the data, and one if it is not. The privacy loss is the logarithm of the ratio of these
+        probabilities. The result is at most 2ε_s, where ε_s is the ε of one decision to split.
         """
         epsilon = self._decision_epsilon() / l1
         discount = self.effective_discount(l1)

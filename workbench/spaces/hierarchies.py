@@ -312,9 +312,9 @@ class Hierarchy(Protocol):
     def random_keys(
         self, levels: Int[np.ndarray, " n"], nodes: Keys, rng: np.random.Generator
     ) -> Keys:
-        """Draw one value of each node (part of the space) uniformly at random, and return the key (number) of
-        this value. A tree of strings draws nothing. It returns the key of the node's prefix, because the prefix
-        is itself a string.
+        """For each node (part of the space), draw one of the values in the node uniformly at random, and return
+        the key (number) of the drawn value. A tree of strings draws nothing. It returns the key of the node's
+        prefix, because the prefix is itself a string.
         """
         room = self.digits.highest_keys(levels, nodes) - nodes
         return nodes + rng.integers(0, room, dtype=np.uint64, endpoint=True)

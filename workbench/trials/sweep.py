@@ -124,8 +124,8 @@ class Trial:
     mechanism : Mechanism
         Mechanism that runs on these data.
     seed : int
-        Number of the repetition, from 0. The text of the trial contains this number. So trials with different
-        seeds get different noise.
+        Number of the repetition, from 0. The noise is determined by the text (`repr`) of the trial, which
+        contains this number. So trials with different seeds get different noise.
     """
 
     dataset: Dataset

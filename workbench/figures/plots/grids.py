@@ -307,8 +307,8 @@ def printed_points(panel: Panel) -> list[Printed]:
 
 
 def tabulate_means(rows: pd.DataFrame, panels: Sequence[Panel]) -> pd.DataFrame:
-    """Return a table with the means over seeds (repetitions) that panels show, as texts. The table has one
-    row per panel and series (curve).
+    """Return a table of the means that panels show. A mean is taken over the seeds (repetitions), and given
+    as text. The table has one row per panel and series (curve).
 
     A row contains the first and the last mean along the horizontal axis, the lowest mean and the highest
     mean. The row also contains the paper's numbers for the panel, if there are any.
