@@ -18,7 +18,7 @@ QUIET = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
 ).split()
-PATIENCE = 180_000  # ms
+PATIENCE = 60_000  # ms
 
 
 @pytest.fixture(scope="module")
@@ -86,9 +86,8 @@ def served(command, folder, notebooks, port):
         children = psutil.Process(process.pid).children(recursive=True)
         kernels = [child for child in children if "ipykernel_launcher" in child.cmdline()]
         ports = [c.laddr for kernel in kernels for c in kernel.net_connections("inet")]
-        assert len(ports) <= len(
-            kernels
-        )  # one each takes prints of its processes; none shows outputs
+        # Each kernel takes prints of its processes on one port. A port for outputs would be one more.
+        assert len(ports) <= len(kernels)
         process.send_signal(signal.SIGINT)
         said, _ = process.communicate(timeout=30)
         logged = (folder / "server.log").read_text()

@@ -204,7 +204,7 @@ def small_batches(monkeypatch):
     monkeypatch.setattr(database, "_ROWS", 3)
 
 
-@pytest.mark.parametrize("examples", [40, pytest.param(120, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [40, pytest.param(300, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("source", SOURCES)
 def test_a_row_has_the_label_that_it_has_alone(source, examples):
     """Hence a row more changes no label of the rows before it."""

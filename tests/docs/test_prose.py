@@ -14,7 +14,7 @@ FIRST = [
     DOCS / "guarantee.md",
     DOCS / "how-to/publish.md",
 ]
-MOST_WORDS = 19_850  # of all pages, code included
+MOST_WORDS = 19_700  # of all pages, code included
 BAD = (
     "# Bad\n\n"
     + "A file says so; it is not; `code;` is no matter. " * 9

@@ -19,7 +19,7 @@ MOST = {name: (int(base), int(times)) for name, base, times in _STATED}
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_a_file_takes_as_much_memory_as_is_stated(name):
-    """A reader that takes 2.5 times as much is seen: one shape takes 0.4 of what is allowed, or more."""
+    """A reader that takes twice as much is seen, as one shape takes more than half of what is allowed."""
     base, times = MOST[name]
     parts = []
     for shape in KINDS[name].shapes:
@@ -30,7 +30,7 @@ def test_a_file_takes_as_much_memory_as_is_stated(name):
         most = base + times * found["held"]
         assert found["memory"] <= most, (shape, found, most)
         parts.append(found["memory"] / most)
-    assert max(parts) > 0.4 or name == "session", parts  # as good as nothing, unless recalled
+    assert max(parts) > 0.5 or name == "session", parts  # as good as nothing, unless recalled
 
 
 def test_every_format_has_a_stated_memory():

@@ -198,9 +198,8 @@ def test_losses_of_earlier_publications_add_up():
 def test_a_price_in_rho_is_said_at_a_delta():
     sheet = sheet_of(released(GaussianHistogram(ZCDP(0.1))))
     assert sheet.price == sheet.release.at(1e-6) and sheet.price.delta == 1e-6
-    both = (
-        1 + exp(sheet.price.epsilon)
-    ) * 1e-6  # one person is removed, and then another added
+    # One person is removed, and then another added.
+    both = (1 + exp(sheet.price.epsilon)) * 1e-6
     expected = f"hold except with a probability of at most {stated_at_most(both)}."
     assert expected in " ".join(said(sheet, "Who").texts)
 

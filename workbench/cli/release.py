@@ -545,8 +545,7 @@ def answer(
     error
         Also show the standard error of each answer.
     belief
-        What to assume about cells that were not released. With `empty`, they count as empty cells. Needs
-        --error.
+        Assumption about cells that were not released. With `empty`, they count as empty cells. Needs --error.
     """
     if belief is not None and not error:
         raise ValueError("--belief narrows error bars: add --error")

@@ -440,14 +440,13 @@ class SparseTable(Table):
             l0, linf = min(size, ceil(bound.l1)), min(bound.linf, bound.l1)
             bound = replace(bound, l0=l0, linf=linf, l1=min(bound.l1, l0 * linf))
         domain = Domain(("rank",), (size,))
-        return SparseTable(
-            domain,
-            sealed(keys),
-            sealed(counts),
-            bound,
-            self.truth_public,
-            self.users_cut,
-            self.may_lack_rows,
+        return replace(
+            self,
+            domain=domain,
+            keys=sealed(keys),
+            counts=sealed(counts),
+            bound=bound,
+            rows_left_out=self.may_lack_rows,
         )
 
     def dense(self) -> Int[np.ndarray, "..."]:

@@ -103,9 +103,9 @@ class OnlineRetail(RecordsFile):
     """Invoice lines (products on invoices) of an online shop: 406,829 lines in the year to December 2011.
     Each record consists of a customer, a stock code (the item) and the day of the week (the context).
 
-    The file has 541,909 lines, including cancellations. Of these lines, 135,080 name no customer. The dataset
-    leaves them out, because it is unknown which of them belong to the same customer. The other lines belong
-    to 4,372 customers, who have 1 to 7,983 lines each. The day of the week is in the shop's local time in the
+    The file has 541,909 lines, including cancellations. The dataset leaves out 135,080 lines that name no
+    customer, because it is unknown which of them belong to the same customer. The other lines belong to 4,372
+    customers, who have 1 to 7,983 lines each. The day of the week is in the shop's local time in the
     UK. There are no orders on Saturdays, but Saturday is in the list of contexts.
 
     The items are the shop's 4,070 stock codes, which we treat as public. The list contains all stock codes in

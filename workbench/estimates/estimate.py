@@ -196,7 +196,7 @@ class Estimate:
         workload : Workload
             List of queries. The class of the estimate must be able to answer queries of this kind.
         weights : "unbiased" or "raw"
-            How sampled cells are counted (see `Summary.weights`). If the cells were not sampled, the two
+            Weights of sampled cells (see `Summary.weights`). If the cells were not sampled, the two
             settings give the same answers. Default "unbiased".
         error : bool
             Whether to return also the standard errors of the answers. Default False.

@@ -1,6 +1,6 @@
 """Reports, which are records that were randomised one by one, and the counts that are estimated from reports.
 
-How answers are computed: randomised response changes each attribute separately. For one attribute, the matrix M
+Randomised response changes each attribute separately. For one attribute, the matrix M
 contains the probability of each reported value for each true value. For several attributes, M is the Kronecker
 product of the attributes' matrices, and M⁻¹ is the Kronecker product of the inverses. A query f has the
 unbiased answer Σ (M⁻¹ᵀ f)(report), summed over the reports. For fixed data, the variance of this answer also

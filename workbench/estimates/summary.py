@@ -131,7 +131,7 @@ class Summary(Estimate):
         workload : Workload
             Queries over the domain of the summary.
         weights : "unbiased" or "raw"
-            How released numbers are weighted in answers, as explained in the method `weights`.
+            Weights of released numbers in answers, as explained in the method `weights`.
         error : bool
             Whether to return also the errors of the answers.
         absent : float
@@ -342,7 +342,7 @@ class TransformedSummary(Summary):
         workload : Workload
             Queries over the domain. Each query must consist of ranges.
         weights : "unbiased" or "raw"
-            How released numbers are weighted in answers, as explained in the method `weights`.
+            Weights of released numbers in answers, as explained in the method `weights`.
         error : bool
             Whether to return also the errors of the answers.
 

@@ -706,7 +706,8 @@ class Figure:
         """
         run = self.datasets_run()
         if rows is not None and "dataset" in rows:
-            run = [dataset for dataset in run if repr(dataset) in {*rows.dataset}]
+            shown = {*rows.dataset}
+            run = [dataset for dataset in run if repr(dataset) in shown]
         return list(dict.fromkeys(map(unwrapped, run)))
 
     def has_file(self, name: str, rows: pd.DataFrame) -> bool:

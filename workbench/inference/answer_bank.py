@@ -441,12 +441,12 @@ class AnswerBank:
         elif by == KERNEL:
             cautious[:] = True
         if self._stopped:
-            words += f"; {self._stopped} of their fits stopped early"
+            words += f", and {self._stopped} of their fits stopped early"
         errors = np.hypot(noise, model)
         if cautious.any():
             words += (
-                "; with too few answers, or for attributes that were never bought together, they are as "
-                "wide as the total allows"
+                ", but with too few answers, or for attributes that were never bought together, they are "
+                "as wide as the total allows"
             )
             wide = self.posterior(self.total or inf).errors_in_parts(queries[cautious])
             errors[cautious] = np.nan_to_num(

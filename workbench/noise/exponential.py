@@ -141,8 +141,9 @@ def exponential_mechanism(
     reads = Reads((scores, available), moved, distance=_scores_moved(monotone))
     chosen = source.choose(sample_candidates, scores, available, capped(rate), reads=reads)
     rho = choice_rho(epsilon)
-    cost = (ZCDP(rho), None) if adaptive else (DP(epsilon), rho)
-    return sealed(chosen), source.receipt("choice", cost[0], rho=cost[1])
+    if adaptive:
+        return sealed(chosen), source.receipt("choice", ZCDP(rho))
+    return sealed(chosen), source.receipt("choice", DP(epsilon), rho=rho)
 
 
 def _scores_moved(monotone: bool) -> Callable[[Any, Any], float]:

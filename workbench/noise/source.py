@@ -82,7 +82,7 @@ class Source:
     Parameters
     ----------
     rng : Generator or bytes, optional
-        Where the random bits come from: the operating system (None), a seeded generator, or a key of 32 bytes
+        Source of the random bits: the operating system (None), a seeded generator, or a key of 32 bytes
         from which the bits are computed.
     """
 

@@ -384,7 +384,7 @@ class Budget:
             and not to one file of data. So if you publish next month's data about the same people, use the
             same budget.
         unit : str
-            Who or what is protected, for example "a user" or "a trip".
+            Unit that is protected, for example "a user" or "a trip".
         relation : str
             Way in which two neighbouring tables differ, one of the texts in `privacy.RELATIONS`, for example
             "add-remove-one-unit".

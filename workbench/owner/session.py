@@ -45,7 +45,7 @@ class Session:
         Private table. Without a table, you cannot ask new questions, but you can compute answers from the
         stored answers in the bank.
     unit : str, optional
-        Who or what the table's bound protects, for example "patient". You need this argument only if the bound
+        Unit that the table's bound protects, for example "patient". You need this argument only if the bound
         names the unit as "a user", without more detail.
 
     Raises
@@ -113,7 +113,7 @@ class Session:
             Set this to True to confirm that the earlier session file of this table, or its counter file, is
             lost.
         unit : str, optional
-            Who or what the table's bound protects, for example "patient". You need this argument only if the
+            Unit that the table's bound protects, for example "patient". You need this argument only if the
             bound names the unit as "a user", without more detail.
 
         Returns

@@ -275,7 +275,8 @@ class Sheet:
             texts.insert(2, self.said["At δ"])
         if price.delta:
             # Replacing is removing and then adding: δ for the one, and up to e^ε·δ for the other.
-            steps = 1 if len(self._odds) == 1 else 1 + exp(min(price.epsilon, 700))
+            is_one_step = self.release.relation in (REPLACE, LOCAL)
+            steps = 1 if is_one_step else 1 + exp(min(price.epsilon, 700))
             failed = stated_at_most(min(1.0, steps * price.delta))
             texts.append(
                 f"The limits below hold except with a probability of at most {failed}."
