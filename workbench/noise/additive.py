@@ -385,8 +385,8 @@ def empty_cell(
         Threshold θ of the filter, as a number of records. With `sides` = 1, the filter drops cells with a noisy
         value below θ. With `sides` = 2, it drops cells if the absolute value of the noisy value is below θ.
     sides : int
-        With 2, cells with large negative noisy values also pass the filter. With 1, only cells with positive
-        values pass.
+        With 2, cells with large negative noisy values also pass the filter. With 1, only cells with values
+        of at least θ pass.
     tau : number
         Sampling threshold τ, as a number of records. If a cell with the noisy value v passes the filter, the
         cell is kept with probability min(|v|/τ, 1). Default 0: all cells that pass the filter are kept.

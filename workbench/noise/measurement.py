@@ -98,8 +98,8 @@ class Measurement:
         Threshold θ of the filter, as a number of records. With `sides` = 1, the filter drops cells with a noisy
         value below θ. With `sides` = 2, it drops cells if the absolute value of the noisy value is below θ.
     sides : int
-        With 2, cells with large negative noisy values also pass the filter. With 1, only cells with positive
-        values pass. Default 2.
+        With 2, cells with large negative noisy values also pass the filter. With 1, only cells with values
+        of at least θ pass. Default 2.
     tau : number
         Sampling threshold τ for `threshold_sample`, in counts. A noisy value v that passes the filter is kept
         with probability min(|v|/τ, 1). Default 0: all values that pass the filter are kept.
@@ -307,8 +307,8 @@ def threshold_sample(
         Threshold θ of the filter, as a number of records. With `sides` = 1, the filter drops cells with a noisy
         value below θ. With `sides` = 2, it drops cells if the absolute value of the noisy value is below θ.
     sides : int
-        With 2, cells with large negative noisy values also pass the filter. With 1, only cells with positive
-        values pass. Default 2.
+        With 2, cells with large negative noisy values also pass the filter. With 1, only cells with values
+        of at least θ pass. Default 2.
     tau : number
         Sampling threshold τ, as a number of records. If a cell with the noisy value v passes the filter, the
         cell is released with probability min(|v|/τ, 1). With the default 0, all cells that pass the filter are
@@ -406,8 +406,8 @@ def priority_sample(
     size : int
         Number of cells to release. If fewer cells pass the filter, all of them are released.
     sides : int
-        With 2, cells with large negative noisy values also pass the filter. With 1, only cells with positive
-        values pass. Default 2.
+        With 2, cells with large negative noisy values also pass the filter. With 1, only cells with values
+        of at least θ pass. Default 2.
     rng : Generator, optional
         With a seeded generator, you get the same noise again. Use None (the default) for noise that you
         publish.
