@@ -468,7 +468,7 @@ def chebyshev_counts(
 
 @value
 class InfTDA(Mechanism):
-    """Release counts of trips, large regions first.
+    """Release counts of trips, from regions to places.
 
     A trip has several attributes, for example a start and a destination. The mechanism goes down a public tree,
     from large regions to single places. Each level of the tree divides one attribute further, so the first

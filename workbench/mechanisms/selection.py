@@ -91,8 +91,9 @@ class GeometricSelection(ValueSelection):
     mechanism releases the value with a larger probability. For each number of users, the mechanism uses the
     largest probability that (ε, δ)-DP allows.
 
-    Guarantee  The release is (ε, δ)-DP for each user. The share `counts` of ε pays for the noise on the
-               counts of the released values. The rest of ε, and δ, pay for the choice of the values.
+    Guarantee  The release is (ε, δ)-DP for each user. The share `counts` of ε pays for the noise on the counts
+               of the released values. The rest of ε, together with the whole δ, pays for the choice of the
+               values.
     Assumes    Users may have any number of values. When the workbench reads the data, it keeps at most l1
                random values of each user. The bound states l1. If the data have no column of users, each row
                counts as one user with one value.
@@ -106,13 +107,13 @@ class GeometricSelection(ValueSelection):
 
     Proof. Let ε be the part that pays for the choice, and let s = ε/m and D = δ/m. A value that n users have is
     released with probability π(n). Here π(0) = 0 and π(n) = min{e^s·π(n−1) + D, 1 − e^−s·(1 − π(n−1) − D), 1}.
-    (s, D)-DP limits how much π may grow if one more user has the value. The first term is the largest
-    probability of release that (s, D)-DP allows. The second term follows in the same way from the limit for the
-    probability 1 − π(n) that the value is not released. Because π is non-decreasing, both conditions also hold
-    if a user is removed. The random draws for different values are independent. One user changes the number of
-    users of at most m values, by one each. Each of these values costs (s, D), so the m values together cost (ε,
-    δ) by basic composition. The released values are then public. One user changes the counts of these values by
-    at most m in total.
+    (s, D)-DP sets two limits on how much π may grow if one more user has the value. The first term is the
+    largest probability of release that (s, D)-DP allows. The second term follows in the same way from the limit
+    for the probability 1 − π(n) that the value is not released. Because π is non-decreasing, both limits are
+    also respected if a user is removed. The random draws for different values are independent. One user changes
+    the number of users of at most m values, by one each. Each of these values costs (s, D), so the m values
+    together cost (ε, δ) by basic composition. The released values are then public. One user changes the counts
+    of these values by at most m in total.
     """
 
     budget: DP = budget_field(delta="some", refused="its coins are proven for an epsilon")
@@ -151,10 +152,11 @@ class WeightedSelection(ValueSelection):
                random values of each user. The bound states l1, which is at most 2^20.
     Source     Gopi, Gulhane, Kulkarni, Shen, Shokouhi & Yekhanin, ICML 2020, who call it the weighted
                Gaussian algorithm.
-    Differs    We round weights down to multiples of 1/1024, and add discrete Gaussian noise. We choose the
-               largest ρ that implies (ε, δ/2)-DP. The standard deviation of our noise is therefore larger
-               than the paper's, for example by 8 % at ε = 1 and δ = 10⁻⁵. We also release counts, for which a
-               separate share of the budget pays.
+    Differs    We round weights down to multiples of 1/1024, and add discrete Gaussian noise. With a budget in
+               ε, the noise on the weights gets the largest ρ that implies (ε, δ/2)-DP. Here ε is the part that
+               pays for the choice. The standard deviation of our noise is therefore larger than the paper's,
+               for example by 8 % at ε = 1 and δ = 10⁻⁵. We also release counts, for which a separate share of
+               the budget pays.
     Cost       Time and memory are O(rows + largest number of values per user).
 
     Proof. Count weights in steps of 1/1024. A user with t values changes t weights by w = ⌊1024/√t⌋ steps each.
