@@ -60,6 +60,23 @@ def test_a_frame_is_read_by_naming_three_columns(kind):
     assert data.records_per_user().tolist() == [3, 2, 1] and len(data) == 6
 
 
+@pytest.mark.parametrize(
+    "users",
+    [
+        [0, -(2**63)],
+        [0, -(2**31) - 1],
+        [0, 2**31],
+        np.array([0, 2**63], np.uint64),
+        np.array([2**31 - 1, 2**32 - 1], np.uint64),
+    ],
+    ids=str,
+)
+def test_users_with_extreme_numbers_stay_different(users):
+    frame = pd.DataFrame({"who": users, "film": ["a", "b"], "day": 0})
+    data = Interactions.from_frame(frame, **NAMED)
+    assert data.records_per_user().tolist() == [1, 1]
+
+
 @pytest.mark.parametrize("batch", [1, 2, 100])
 def test_parquet_is_read_as_the_frame_is(tmp_path, monkeypatch, batch):
     monkeypatch.setattr(sources, "BATCH", batch)

@@ -130,7 +130,7 @@ def records_of_rows(
     kinds = [*map(narrowest_type, domain.shape)]
     for rows in counted_rows(data, attributes, users=people, **how):
         users = rows.users
-        if len(users) and np.abs(users).max() < 2**31:
+        if len(users) and -(2**31) <= users.min() and users.max() < 2**31:
             users = users.astype(np.int32)
         codes = map(np.ndarray.astype, np.divmod(rows.keys, contexts), kinds)
         parts.append(Columns(users, *codes))
