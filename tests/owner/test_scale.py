@@ -33,7 +33,7 @@ from workbench.mechanisms import (
 )
 from workbench.owner import scale
 from workbench.owner.scale import Rows, counting, release
-from workbench.queries import Dyadic, Haar, Marginals
+from workbench.queries import Dyadic, Haar, Marginals, TableQueries
 
 DOMAIN = Domain(("a", "b"), (37, 50))
 BOUND = Bound(4, 2, 6)
@@ -97,6 +97,19 @@ def test_cells_of_ranges_are_the_cells_of_the_table(mechanism, ranges, folder):
     rows = Rows.read(folder, DOMAIN, BOUND, count="n")
     made = release(mechanism, rows, ranges=ranges, rng=seeded())
     assert_equal(made, mechanism(table, seeded()))
+
+
+def test_answers_are_limited_once_and_not_in_each_range(folder):
+    # Each half of the cells alone exceeds 2⁶² steps of the grid, and their difference is small.
+    halves = np.repeat([0.5, -0.5], 925).reshape(DOMAIN.shape)
+    mechanism = LaplaceQueries(DP(1.0), TableQueries.of(DOMAIN, [(DOMAIN.attributes, halves)]))
+    cells = DOMAIN.frame(np.array([0, DOMAIN.size - 1]))
+    for more in (0, 1000):
+        counts = np.array([2**40 + more, 2**40])
+        cells.assign(n=counts).to_parquet(folder.parent / "large.parquet")
+        rows = Rows.read(folder.parent / "large.parquet", DOMAIN, Bound(1, 1), count="n")
+        made = release(mechanism, rows, ranges=2, rng=seeded())
+        assert abs(made.estimate.values[0] - more / 2) < 20
 
 
 @pytest.mark.parametrize("count", [None, "n"])

@@ -116,6 +116,18 @@ class Linear(ABC):
         Each record's terms are rounded separately, so one record does not change how another record is
         rounded. Raise a ValueError if a term is larger than 2²⁷·`grid`.
         """
+        return within_int64(self.exact_grid_units(domain, keys, counts, grid))
+
+    def exact_grid_units(
+        self,
+        domain: Domain,
+        keys: Int[np.ndarray, " n"],
+        counts: Num[np.ndarray, " n"],
+        grid: float,
+    ) -> np.ndarray:
+        """Return the answers in units of `grid` as Python integers, which have no limit. The answers for
+        parts of a table can therefore be added up.
+        """
         queries = self.on(domain)
         if queries.max_term > grid * 2**27:
             raise ValueError(
@@ -123,9 +135,9 @@ class Linear(ABC):
             )
         largest_answer = float(np.abs(counts).sum(dtype=float)) * queries.max_query
         if grid == 1 and queries.integer_valued and largest_answer < _EXACT:
-            return queries.sums(domain, keys, counts).astype(np.int64)  # exact, and faster
-        units = queries.grid_units_of_margins(TableMargins(domain, keys, counts), grid)
-        return np.clip(units, -(2**62), 2**62).astype(np.int64)
+            sums = queries.sums(domain, keys, counts)  # exact, and faster
+            return sums.astype(np.int64).astype(object)
+        return queries.grid_units_of_margins(TableMargins(domain, keys, counts), grid)
 
 
 class Margins(ABC):
@@ -268,6 +280,13 @@ def refuse_extreme(name: str, products: np.ndarray, *arrays: np.ndarray) -> None
             f"{name}: need values that are 0 or between 1e-100 and 1e100, also for products of "
             "factors"
         )
+
+
+def within_int64(units: np.ndarray) -> Int[np.ndarray, " queries"]:
+    """Return Python integers as 64-bit integers. Integers beyond ±2⁶² are replaced by ±2⁶², because noise may
+    be added to them.
+    """
+    return np.clip(units, -(2**62), 2**62).astype(np.int64)
 
 
 def whole_numbers(limbs: Int[np.ndarray, "n 3"]) -> np.ndarray:

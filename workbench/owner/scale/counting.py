@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,6 +31,7 @@ from workbench.owner.scale.rows import Rows, Span
 from workbench.owner.scale.spill import Segments, Spilled, SpillFile, read_batches, read_rows
 from workbench.owner.scale.work import Tasks
 from workbench.queries import Basis, Linear
+from workbench.queries.linear import within_int64
 from workbench.randomness import KEY_BYTES, system_key
 from workbench.spaces import Domain
 from workbench.value import Int, Num, sealed
@@ -239,7 +240,6 @@ def _places(
 # Cells
 
 Progress = Callable[[str, float], Any]  # what is done, and which share of it
-_MOST_CELLS = 2**62  # of sums that are added
 
 
 class Dealt:
@@ -399,12 +399,9 @@ class Dealt:
         """Return the exact answers to linear queries, given as integers. An integer n stands for n times the
         step `grid`. The result is the same as the result of `SparseTable.grid_units`.
         """
-        units: Any = 0
-        arguments = [(self.domain, workload, grid)] * len(self.ranges)
-        for own in self.of_ranges(units_of_cells, arguments):
-            own = np.clip(own, -_MOST_CELLS, _MOST_CELLS - 1)  # no sum overflows
-            units = np.clip(units + own, -_MOST_CELLS, _MOST_CELLS)
-        return units
+        answer = partial(workload.exact_grid_units, self.domain)
+        parts = self.of_ranges(answer, [(grid,)] * len(self.ranges))
+        return within_int64(sum(parts))  # not within each part: data decide where parts end
 
     def measured(self, basis: Basis, blocks: Sequence[Any], *, rng: Any, **how: Any) -> Any:
         """Add noise to all nodes (cells or transformed counts), as one measurement. The nodes that depend
@@ -467,17 +464,6 @@ def of_cells(
 ) -> Any:
     """Read the non-empty cells of a range, and call a function with their keys and counts."""
     return function(*cells_of_range(folder, some), *arguments)
-
-
-def units_of_cells(
-    keys: Int[np.ndarray, " n"],
-    counts: Num[np.ndarray, " n"],
-    domain: Domain,
-    workload: Linear,
-    grid: float,
-) -> Int[np.ndarray, " queries"]:
-    """Return the part of the answers to linear queries that comes from these cells, in steps of `grid`."""
-    return workload.grid_units(domain, keys, counts, grid)
 
 
 def drawn_within(
