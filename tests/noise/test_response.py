@@ -11,9 +11,9 @@ from scipy import stats
 
 from tests.agreement import RARE, fits, seeded
 from tests.reference import local
-from workbench import DP, PUBLIC, Bound, Domain, Marginals, Products, SparseTable
+from workbench import DP, PUBLIC, ZCDP, Bound, Domain, Marginals, Products, SparseTable
 from workbench.estimates.reports import clip_to_total
-from workbench.mechanisms import Flipping, RetentionReplacement
+from workbench.mechanisms import DirichletSynthesis, Flipping, InfTDA, RetentionReplacement
 from workbench.noise import response
 from workbench.noise import source as bits
 from workbench.privacy import LOCAL
@@ -245,6 +245,29 @@ def test_and_so_would_they_in_a_marginal(cls, domain):
             cls(DP(1))(made)
     plain = Domain.from_dict({"age": ["young", "old"]})
     assert cls(DP(1))(SparseTable.read(rows, plain, Bound())).privacy == DP(1)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        RetentionReplacement(DP(1.0)),
+        Flipping(DP(1.0)),
+        InfTDA(ZCDP(1.0), total=2),
+        DirichletSynthesis(DP(1.0, 0.1), records=1, total=2),
+    ],
+    ids=lambda x: type(x).__name__,
+)
+def test_a_public_total_is_not_that_of_rows_left_out(mechanism):
+    """Whether the total is the stated one would tell if the last row has a label, or the count 0."""
+    rows = pd.DataFrame({"who": ["a", "b", "c"], "x": ["p", "q", "r"], "n": [1, 1, 0]})
+    drops = Domain.from_dict({"x": {"labels": ["p", "q"], "other": "drop"}})
+    plain = Domain.from_dict({"x": ["p", "q", "r"]})
+    for domain, how in ((drops, {}), (plain, {"user": "who", "count": "n"})):
+        table = SparseTable.read(rows, domain, Bound(), **how)
+        assert table.total == 2
+        with pytest.raises(ValueError, match="reveals values whose rows are left out"):
+            mechanism(table)
+    mechanism(SparseTable.read(rows[:2], plain, Bound(), user="who"))
 
 
 def test_bits_of_huge_domains_are_refused():

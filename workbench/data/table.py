@@ -214,8 +214,8 @@ class Table:
 
     @property
     def may_lack_rows(self) -> bool:
-        """Whether the rules of a domain may have left out rows because of the values in these rows. If so, the
-        total of the table reveals something about such values.
+        """Whether rows may have been left out because of their values, either by a rule of a domain, or because
+        the row of a user has the count 0. If so, the total of the table reveals something about such values.
         """
         return self.rows_left_out or self.domain.leaves_rows_out
 
@@ -248,7 +248,8 @@ class SparseTable(Table):
         Number of users for whom counts were left out, because they had more records than the bound allows. This
         number is private.
     rows_left_out : bool
-        Whether this table was computed from another table, whose rules may have left out rows. Default False.
+        Whether rows may be missing because of their values: the rules of another table, from which this table
+        was computed, may have left them out, or the row of a user may have the count 0. Default False.
 
     Raises
     ------
@@ -346,8 +347,9 @@ class SparseTable(Table):
         keys = keys.astype(np.int64, copy=users is None)  # which are sorted where they are
         counts = None if counts is None else whole_counts(counts)
         kept = kept_rows(keys, counts, bound, users, user_type, rng, key)
+        has_zeros = users is not None and counts is not None
         keys, counts = map(sealed, summed(kept))
-        return cls(domain, keys, counts, kept.bound, truth_public, kept.users_cut)
+        return cls(domain, keys, counts, kept.bound, truth_public, kept.users_cut, has_zeros)
 
     _of_rows = from_keys
 
@@ -494,7 +496,8 @@ class WideTable(Table):
         Number of users for whom counts were left out, because they had more records than the bound allows. This
         number is private.
     rows_left_out : bool
-        Whether this table was computed from another table, whose rules may have left out rows. Default False.
+        Whether rows may be missing because of their values: the rules of another table, from which this table
+        was computed, may have left them out, or the row of a user may have the count 0. Default False.
     """
 
     domain: Domain
@@ -578,7 +581,10 @@ class WideTable(Table):
         cells, kept = kept_of_words(words, counts, bound, users, user_type, rng, key)
         numbers, totals = summed(kept)
         left = sealed(cells[:, numbers])
-        return cls(domain, left, sealed(totals), kept.bound, truth_public, kept.users_cut)
+        has_zeros = users is not None and counts is not None
+        return cls(
+            domain, left, sealed(totals), kept.bound, truth_public, kept.users_cut, has_zeros
+        )
 
     @property
     def _cells(self) -> Int[np.ndarray, "parts cells"]:

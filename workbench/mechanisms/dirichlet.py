@@ -254,6 +254,7 @@ class DirichletSynthesis(Mechanism):
                 "of one record, so need one record per unit, l1 = 1"
             )
         alpha = self.prior(table.domain.size)
+        self.refuse_lost_records(table)
         if table.total != self.total:
             why = "need the table's own total, which must be public. The guarantee is about "
             raise not_allowed(self, "total", f"{why}tables of that total only")

@@ -575,6 +575,7 @@ class InfTDA(Mechanism):
         """
         if self.total is None:
             return
+        self.refuse_lost_records(table)
         if bound.l1 != 1:
             why = "replacing a unit of several trips may change it. Need one trip per unit, or leave it out"
             raise not_allowed(self, "total", why, f" with {bound!r}")

@@ -525,16 +525,23 @@ class Mechanism(Protocol):
         if self.size > cells:
             raise not_allowed(self, "size", f"need at most {cells}, the number of cells")
 
-    def refuse_several_tuples_per_unit(self, table: SparseTable) -> None:
-        """Raise a ValueError if the table's bound allows a unit to have more than one record, or if a rule
-        leaves rows out. The mechanism publishes the number of records. If a rule leaves out rows with certain
-        values, this number would reveal something about the values of a row.
+    def refuse_lost_records(self, table: SparseTable) -> None:
+        """Raise a ValueError if records may have been left out of the table because of their values. Call this
+        method if the mechanism publishes the number of records. This number would then reveal something about
+        the values of a record.
         """
         if table.may_lack_rows:
             raise ValueError(
                 f"{type(self).__name__} publishes the number of records, which reveals values whose rows are "
-                'left out. In the domain, need "label" or "refuse" in place of "drop"'
+                'left out. In the domain, need "label" or "refuse" in place of "drop". If you name users, do '
+                "not name a column of counts"
             )
+
+    def refuse_several_tuples_per_unit(self, table: SparseTable) -> None:
+        """Raise a ValueError if the table's bound allows a unit to have more than one record, or if records
+        may have been left out because of their values.
+        """
+        self.refuse_lost_records(table)
         if sensitivity(table) != 1:
             raise ValueError(
                 f"a table with the bound {table.bound!r} is not allowed: {type(self).__name__} protects "
