@@ -16,6 +16,7 @@ from tests.data import numbered
 from workbench import DP, UNBOUNDED, Bound, Domain, Interactions, Records, SparseTable
 from workbench.data import UserNumbers, check_table, user_kernels
 from workbench.data.sources import series_of
+from workbench.data.users import users_of
 from workbench.mechanisms import HighPassFilter
 from workbench.owner.scale import Rows, release
 from workbench.spaces import Prefixes
@@ -85,6 +86,15 @@ def test_the_same_value_in_any_type_is_the_same_person(same):
     assert len({tuple(x) for x in expected}) == len(expected)
     for values in same[1:]:
         assert identity(values) == expected
+
+
+@pytest.mark.parametrize("other", ["x", 2**64, 1.5, -(2**70)], ids=str)
+def test_a_list_of_users_of_several_types_is_refused(other):
+    """As text, the integers would be other users, of whom other rows stay."""
+    with pytest.raises(ValueError, match="users are of several types"):
+        users_of([3, 70, other])
+    ids = [users.ids_of(users.numbers) for users in map(users_of, ([3, 70, 2**63], [3, 70]))]
+    np.testing.assert_array_equal(ids[0][:2], ids[1])
 
 
 SPELLED = (

@@ -23,9 +23,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench import Bound, Domain, Records, SparseTable
-from workbench.data import database, sources
-from workbench.spaces import Bins, Cross, Labels, Map, Prefixes, TimePart
+from workbench import Attributes, Bound, Domain, Records, SparseTable
+from workbench.data import UnlistedValues, database, sources
+from workbench.spaces import Bins, Cross, Labels, Map, Prefixes, Taxonomy, TimePart
 
 ROWS = 6
 INF = float("inf")
@@ -293,6 +293,33 @@ def test_a_float_that_may_be_a_rounded_integer_is_refused():
             SparseTable.from_frame(frame, domain, Bound())
         frame = frame.astype({"x": "Int64"})
         assert SparseTable.from_frame(frame, domain, Bound()).total == 2
+
+
+ODD = [None, 0.5, "x", True, BEYOND, 2**64, date(2025, 3, 1)]
+
+
+@pytest.mark.parametrize("other", ODD, ids=str)
+@pytest.mark.parametrize("values", [[12, 34], [True, 12], ["12", "x"], [BEYOND, 12]], ids=str)
+def test_a_value_of_a_list_is_read_as_it_is_alone(values, other):
+    """The type that fits all values of a list would change the text of some, and True equals 1."""
+    labels = ("12", "34", "True", "x", "1", str(BEYOND))
+    domain = Domain(("x",), (len(labels),), (labels,))
+    tree = Taxonomy([("all of them", None), *((x, "all of them") for x in labels)])
+
+    def found(values):
+        column = pd.Series(values, dtype=object)
+        codes = [domain.encode("x", x) for x in (values, tuple(values), column)]
+        trees = [tree.encode(values)[1], tree.encode(column)[1]]
+        return np.stack([*codes, *trees, Attributes(domain).encode(column.to_frame("x"))[1]])
+
+    def words(values):
+        present = [x for x in values if x is not None]
+        return {*UnlistedValues.from_values("x", present, Bound()).labels}
+
+    expected = found(values)
+    assert (found([*values, other])[:, :-1] == expected).all()
+    assert (found([other, *values])[:, 1:] == expected).all()
+    assert words(values) <= words([other, *values])
 
 
 def test_keys_of_records_are_no_function_of_other_rows():

@@ -22,7 +22,7 @@ import numpy as np
 
 from workbench.compiled import csv as arrow_csv
 from workbench.compiled import njit, pa, parquet, pd, pl
-from workbench.spaces.rules import Refused, canonical
+from workbench.spaces.rules import Refused, text_of
 from workbench.value import Int, shown
 
 BATCH = 2**20  # rows of a frame or a Parquet file that are read at a time
@@ -232,13 +232,10 @@ def _texts(name: str, values: Sequence[Any]) -> pl.Series:
 
 
 def _text(name: str, x: Any) -> str | None:
-    if isinstance(x, str):
-        return str(x)
-    if isinstance(x, list | dict | np.ndarray) or not pd.isna(x):
-        if isinstance(x, int | float | np.number | np.bool_ | Decimal | date | time):
-            return canonical(x)
-        raise _unreadable(name, type(x).__name__)
-    return None
+    single = str | int | float | np.number | np.bool_ | Decimal | date | time
+    if isinstance(x, single) or (not isinstance(x, list | dict | np.ndarray) and pd.isna(x)):
+        return text_of(x)
+    raise _unreadable(name, type(x).__name__)
 
 
 def _unreadable(name: str, found: str) -> ValueError:

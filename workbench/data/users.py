@@ -122,8 +122,17 @@ def users_of(values: Any, user_type: str | None = None) -> Users:
     if isinstance(values, Users):
         return values
     column = UserNumbers("users", user_type)
-    is_column = isinstance(values, pa.Array | pa.ChunkedArray | pl.Series | pd.Series)
-    series = series_of("users", values if is_column else pd.Series(values))
+    if isinstance(values, np.ndarray):
+        values = pd.Series(values)
+    if not isinstance(values, pa.Array | pa.ChunkedArray | pl.Series | pd.Series):
+        try:
+            values = pl.Series("users", [*values])  # of one type, or it is refused
+        except (TypeError, pl.exceptions.PolarsError):
+            need = "integers below 2⁶⁴, or only text"
+            raise ValueError(
+                f"users are of several types: need values of one, such as {need}"
+            ) from None
+    series = series_of("users", values)
     numbers, refused = column.read(series)
     frame = series.to_frame()
     Batch(Frame(frame), 0, len(frame), frame).refuse(refused)

@@ -17,7 +17,14 @@ import numpy as np
 
 from workbench.compiled import pd, pl
 from workbench.spaces.labels import Labels, of_one_kind
-from workbench.spaces.rules import DROPPED, REFUSED, Refused, Rule, check_texts
+from workbench.spaces.rules import (
+    DROPPED,
+    REFUSED,
+    Refused,
+    Rule,
+    check_texts,
+    each_as_text,
+)
 from workbench.spaces.statements import (
     range_to_dict,
     read_json,
@@ -418,12 +425,9 @@ class Domain:
             Code of each label. For a label that the attribute does not have, the code is −1.
         """
         rule = self._own_labels[self.attributes[self.axis(attribute)]]
-        values = pd.Series(values)
-        if pd.api.types.is_integer_dtype(values.dtype):
-            return rule.codes(pl.Series(values.to_numpy(np.int64)))
-        places, different = values.factorize(use_na_sentinel=True)
-        codes = rule.codes(pl.Series([str(x) for x in different], dtype=pl.String))
-        return np.append(codes, -1)[places].astype(np.int64)
+        if isinstance(kind := getattr(values, "dtype", None), np.dtype) and kind.kind in "iu":
+            return rule.codes(pl.Series(np.asarray(values)))
+        return rule.codes(each_as_text(values))
 
     def decode(self, attribute: str, codes: Int[np.ndarray, " cells"]) -> np.ndarray:
         """Return the labels with the given codes. The code of a label is its position among the labels of the

@@ -5,7 +5,7 @@ and to values without a label.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
@@ -15,11 +15,12 @@ from unicodedata import normalize
 
 import numpy as np
 
-from workbench.compiled import pl
+from workbench.compiled import pd, pl
 from workbench.value import Int, not_allowed, parameter, plain, shown, value
 
 # Matching
 
+_OBJECT = np.dtype(object)
 _EXACT = 2**53  # a float of this size may be a rounded integer
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:[.][0-9]+)?(?:[eE][+-][0-9]{1,3})?")
 OTHERWISE = r"^-?[0-9].*[.eE]|^-0$|[^\x00-\x7F]"  # texts that may have other spellings
@@ -40,6 +41,27 @@ def canonical(x: Any) -> str:
     if "." in text:
         text = text.rstrip("0").rstrip(".")
     return "0" if text == "-0" else text
+
+
+def has_own_type(values: Any) -> bool:
+    """Return whether a sequence states the type of its values, as an array of integers does. A list states no
+    type, and neither does an array of Python objects.
+    """
+    return getattr(values, "dtype", _OBJECT) != _OBJECT
+
+
+def text_of(x: Any) -> str | None:
+    """Return a Python value as text, or None if the value is missing."""
+    if isinstance(x, str):
+        return str(x)
+    return None if pd.isna(x) else canonical(x)
+
+
+def each_as_text(values: Iterable[Any], name: str = "") -> pl.Series:
+    """Return each of several Python values as text. No value changes the text of another value, as it would if
+    all values got the type that fits all of them.
+    """
+    return pl.Series(name, map(text_of, values), pl.String)
 
 
 def as_texts(values: pl.Series) -> pl.Series:

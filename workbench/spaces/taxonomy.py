@@ -18,6 +18,7 @@ from workbench.spaces.domain import Domain
 from workbench.spaces.hierarchies import Boxed, Digits, Hierarchy, Keys, search_unsorted
 from workbench.spaces.prefixes import Prefixes
 from workbench.spaces.quadtree import Quadtree
+from workbench.spaces.rules import each_as_text
 from workbench.spaces.statements import read_fields
 from workbench.value import Int, UInt8, shown, value
 
@@ -180,8 +181,7 @@ class Taxonomy(Hierarchy):
 
         The method also returns an array with one number per code: 0 if the code is a leaf, and 1 if it is not.
         """
-        column = pd.Series(codes)
-        texts = column.astype(str).where(column.notna())
+        texts = each_as_text(codes).to_numpy()
         places = pd.Index(self._leaves.codes[-1]).get_indexer(texts)
         return self._leaves.keys[:, places[places >= 0]], (places < 0).astype(np.uint8)
 
