@@ -200,8 +200,25 @@ def test_a_price_in_rho_is_said_at_a_delta():
     assert sheet.price == sheet.release.at(1e-6) and sheet.price.delta == 1e-6
     # One person is removed, and then another added.
     both = (1 + exp(sheet.price.epsilon)) * 1e-6
-    expected = f"hold except with a probability of at most {stated_at_most(both)}."
-    assert expected in " ".join(said(sheet, "Who").texts)
+    texts = " ".join(said(sheet, "Who").texts)
+    two = stated_at_most(2 * sheet.price.epsilon)
+    assert f"have ε = {two} and δ = {stated_at_most(both)}." in texts
+    expected = f"except with a probability of at most {stated_at_most(both / (1 - exp(-0.1)))}"
+    assert f"hold {expected}." in texts and f"{expected}, whatever" in sheet.statement
+    assert "the probability of a set of outcomes becomes at most e^" in texts
+
+
+@pytest.mark.parametrize("rho", [5e-4, 0.05, 2.0])
+def test_limits_of_the_sheet_fail_as_rarely_as_it_says(rho):
+    """With Gaussian noise, an ε at δ is exceeded with a probability above δ."""
+    sheet = sheet_of(released(GaussianHistogram(ZCDP(rho))))
+    counts = np.arange(-40_000, 40_000)
+    for persons, (_, _, limit) in zip((1, 2), (sheet._odds[1], sheet._odds[3]), strict=True):
+        log_chance = -rho * counts**2.0
+        loss = rho * ((counts + persons) ** 2.0 - counts**2.0)  # of one cell
+        chances = np.exp(log_chance) / np.exp(log_chance).sum()
+        said_at_most = float(sheet._exception.split()[-1])
+        assert chances[loss > limit].sum() <= said_at_most
 
 
 def test_noise_of_sums_is_that_of_the_release():

@@ -186,10 +186,17 @@ def guarantee_in_words(release: Release) -> str:
             f"of every order α > 1{failing}. It implies an ε at every δ. To see it, run workbench show "
             "FILE --delta D."
         )
-    promise = f"{cost}: if {moves}, no outcome becomes more than {_times(cost)} as likely"
-    if cost.delta:
-        return f"{promise}, except with probability {number(cost.delta)}."
-    return f"{promise}."
+    return f"{cost}: if {moves}, {_promise(cost)}."
+
+
+def _promise(cost: DP) -> str:
+    """Return the definition of (ε, δ)-differential privacy in words."""
+    if not cost.delta:
+        return f"no outcome becomes more than {_times(cost)} as likely"
+    return (
+        f"the probability of a set of outcomes becomes at most {_times(cost)} as large, plus "
+        f"{number(cost.delta)}"
+    )
 
 
 def _times(cost: DP) -> str:
@@ -208,7 +215,4 @@ def guarantee_at(release: Release, delta: float) -> str:
     """
     cost = release.at(delta)
     cost = replace(cost, epsilon=float(stated_at_most(cost.epsilon)))  # rounded up
-    return (
-        f"At δ = {stated(delta)} it is {cost}: no outcome becomes more than {_times(cost)} as likely, except "
-        f"with probability {number(delta)}."
-    )
+    return f"At δ = {stated(delta)} it is {cost}: {_promise(cost)}."

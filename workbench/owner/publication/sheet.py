@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from workbench.owner.publication.about import About
 
 _DELTA = 1e-6  # at which a price in ρ is said as an ε, unless it spends half of that itself
+_MARGIN = 0.1  # added to an ε with a δ, so that rare outcomes alone have a larger loss
 _SHOWN = 10  # rows of the table
 _SUMS = (1, 2, 4, 16, 64, 256, 1024)  # rows that are added up
 _LABELS = 4
@@ -191,8 +192,8 @@ class Sheet:
             last = f"It assumes that each {about.person} adds at most {bound.limit_in_words}."
         return (
             f"{simulated}The table “{about.title.rstrip('.')}” {counts} with random noise, so a reader who is "
-            f"{_percent(before)} sure {what} becomes at most {certainty(epsilon, before)} sure by reading it, "
-            f"whatever else the reader knows. {noise} {last}"
+            f"{_percent(before)} sure {what} becomes at most {certainty(epsilon, before)} sure by reading it"
+            f"{self._exception}, whatever else the reader knows. {noise} {last}"
         )
 
     @property
@@ -259,8 +260,8 @@ class Sheet:
         texts = [
             "The strength of the protection is called ε (epsilon). A smaller ε protects more.",
             self.said["Guarantee"],
-            f"Two {about.persons} together have ε = {stated_at_most(2 * price.epsilon)}. The table shows facts "
-            "about whole groups, and such facts are not hidden.",
+            f"Two {about.persons} together have ε = {stated_at_most(2 * price.epsilon)}{self._delta_of_two}. "
+            "The table shows facts about whole groups, and such facts are not hidden.",
         ]
         if about.earlier:
             named = [f"“{x.title}” with ε = {number(x.epsilon)}" for x in about.earlier]
@@ -274,28 +275,47 @@ class Sheet:
         if "At δ" in self.said:
             texts.insert(2, self.said["At δ"])
         if price.delta:
-            # Replacing is removing and then adding: δ for the one, and up to e^ε·δ for the other.
-            is_one_step = self.release.relation in (REPLACE, LOCAL)
-            steps = 1 if is_one_step else 1 + exp(min(price.epsilon, 700))
-            failed = stated_at_most(min(1.0, steps * price.delta))
-            texts.append(
-                f"The limits below hold except with a probability of at most {failed}."
-            )
+            texts.append(f"The limits below hold{self._exception}.")
         rows = [(what, _percent(p), certainty(e, p)) for what, p, e in self._odds]
         head = ("a reader believes", "before", "after, at most")
         return Answer("Who is protected, and how strongly?", texts, (), head, rows)
 
     @property
+    def _two_steps(self) -> float:
+        """The δ of a change in two steps, each of which costs the price: δ for one, and up to e^ε·δ for the
+        other.
+        """
+        return (1 + exp(min(self.price.epsilon, 700))) * self.price.delta
+
+    @property
+    def _delta_of_two(self) -> str:
+        failing = stated_at_most(min(1.0, self._two_steps))
+        return f" and δ = {failing}" if self.price.delta else ""
+
+    @property
+    def _exception(self) -> str:
+        """Text with the probability that an example of `_odds` does not hold, or no text if it always holds."""
+        if not self.price.delta:
+            return ""
+        is_one_step = self.release.relation in (REPLACE, LOCAL)
+        delta = self.price.delta if is_one_step else self._two_steps
+        # Of outcomes B that are more than e^(ε+s) times as likely, Pr[B] <= e^ε·e^(−ε−s)·Pr[B] + δ.
+        failed = stated_at_most(min(1.0, delta / (1 - exp(-_MARGIN))))
+        return f" except with a probability of at most {failed}"
+
+    @property
     def _odds(self) -> list[tuple[str, float, float]]:
         """Examples of what a reader may believe about one person. Each example has a probability before the
-        release, and the privacy loss that limits how much the probability changes.
+        release, and the privacy loss that limits how much the probability changes. With a δ, the loss of a rare
+        outcome may be larger than ε, so the limit is a little larger.
         """
+        loss, margin = self.price.epsilon, _MARGIN if self.price.delta else 0.0
         fact = f"that one of two possible facts about {self.about.unit} in the data is true"
         if self.release.relation in (REPLACE, LOCAL):
-            return [(fact, 0.5, self.price.epsilon)]
+            return [(fact, 0.5, loss + margin)]
         there = f"that one particular {self.about.person} is in the data"
-        every = [(there, before, self.price.epsilon) for before in (0.1, 0.5, 0.9)]
-        return [*every, (fact, 0.5, 2 * self.price.epsilon)]  # one is removed and another added
+        every = [(there, before, loss + margin) for before in (0.1, 0.5, 0.9)]
+        return [*every, (fact, 0.5, 2 * loss + margin)]  # one is removed and another added
 
     def _missing(self) -> Answer:
         about = self.about
@@ -435,7 +455,7 @@ class Sheet:
             )
         why = "rows were sampled" if "Sampled" in self.said else "their noisy count was small"
         most = self.table.attrs["absent_at_most"]
-        limit = f" Each holds at most {ceil(most):,}, almost surely." if isfinite(most) else ""
+        limit = f" Each probably holds at most {ceil(most):,}." if isfinite(most) else ""
         return (
             f"{self.absent:,} combinations have no row. They were left out because {why}. A missing row is "
             f"not a zero.{limit}"
