@@ -283,6 +283,8 @@ def test_every_mechanism_can_be_published(cls, tmp_path):
     assert (
         ("Is 12 different from 9?" in page) == ("sd" in shown) != ("No row is a count" in page)
     )
+    assert ("What is one row?" in page) == ("No row is a count" in page)
+    assert ("columns sd, low and high" in page) <= ("sd" in shown)
 
 
 def test_the_notebook_runs(tmp_path, monkeypatch):

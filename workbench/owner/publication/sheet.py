@@ -210,7 +210,7 @@ class Sheet:
             self._one_count(),
             self._protected(),
             self._missing(),
-            *(self._of_counts() if self.are_counts else ()),
+            *(self._of_counts() if self.are_counts else self._of_rows()),
             Answer("What may I do with it?", [f"The licence is {about.licence}. {use}"]),
             Answer("How do I cite it?", [citation]),
             Answer("Whom do I ask?", [f"Write to {about.contact}. {contact}"]),
@@ -229,10 +229,11 @@ class Sheet:
 
     def _one_count(self) -> Answer:
         about = self.about
-        sizes = [f"{name} has {len(x):,} rows (cells)." for name, x in self.tables.items()]
-        texts = [self.one_count, *sizes]
+        kind = " (cells)" if self.are_counts else ""
+        texts = [f"{name} has {len(x):,} rows{kind}." for name, x in self.tables.items()]
         if self.are_counts:
-            texts[0] += f" A row shows how many {self.counted} have its labels, with noise."
+            shown = f"A row shows how many {self.counted} have its labels, with noise."
+            texts.insert(0, f"{self.one_count} {shown}")
         elif self.is_selection:
             texts.append("They are values. No row is a count.")
         else:
@@ -253,7 +254,8 @@ class Sheet:
             if rule and rule.other == "label":
                 more += f" (“{rule.other_label}” is any other value)"
             points.append(f"{name}: {meaning}{', '.join(labels)}{more}")
-        return Answer("What is one count?", texts, points)
+        one = "count" if self.are_counts else "row"
+        return Answer(f"What is one {one}?", texts, points)
 
     def _protected(self) -> Answer:
         about, price = self.about, self.price
@@ -322,9 +324,12 @@ class Sheet:
         bound = self.release.bound
         texts = [self.said.get(name, "") for name in ("Protected", "Truncated")]
         if self.limit:
+            described = "the counts and the columns sd, low and high"
+            if not self.are_counts:
+                described = "the rows"
             texts[0] = (
-                f"{self.limit}. The rest was left out at random, so the counts and the columns sd, low and "
-                f"high describe only what was kept. This lowers the numbers of {self.counted}, most in groups "
+                f"{self.limit}. The rest was left out at random, so {described} describe only what was kept. "
+                f"This lowers the numbers of {self.counted}, most in groups "
                 f"whose {about.persons} have many {about.several}. By how much exactly is private."
             )
         elif bound and bound.status == STATED and not texts[1]:
@@ -366,6 +371,17 @@ class Sheet:
             Answer("What does a missing row or a zero mean?", [self._empty()]),
             Answer("What must I not conclude?", (), [*_NEVER, *conclude]),
         ]
+
+    def _of_rows(self) -> list[Answer]:
+        """Answer about synthetic records and reports. A list of selected values has no such answer."""
+        if self.is_selection:
+            return []
+        never = (
+            f"A single row says nothing reliable about any {self.about.person}.",
+            "A rare combination of values may be in the table by chance alone, and a combination that is not "
+            "in the table may occur among the people.",
+        )
+        return [Answer("What must I not conclude?", (), never)]
 
     def _noise(self) -> Answer:
         rows: list[Sequence[str]] = []
