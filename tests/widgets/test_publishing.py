@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import Future
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from workbench.owner import Budget
 from workbench.owner.publication import alone_in
 from workbench.widgets import publishing
-from workbench.widgets.publishing_page import PublishingPage
+from workbench.widgets.publishing_page import PublishingPage, curve
 
 STEP2 = dict(user="patient", person="patient", people="", row="<i>visit</i>", rows="visits")
 STEP4 = {"count": "rows", "users": "50", "per_user": "2", "spread": "2", "limit": "3"}
@@ -281,3 +282,16 @@ def test_in_a_browser_from_the_file_to_the_zip(page, tmp_path):
 def page_of(folder):
     """Another tab, after the browser was closed."""
     return PublishingPage(folder / "publication.json", folder)
+
+
+def test_noise_and_what_is_left_out_are_drawn_where_they_are():
+    """Neither is flat, although each is much smaller than the error at one end."""
+    errors = [
+        SimpleNamespace(bound=x, noise=8.0 * x, truncation=2000.0 / x, error=8.0 * x + 2000 / x)
+        for x in (1, 2, 5, 10, 20, 50)
+    ]
+    drawn = curve(SimpleNamespace(errors=errors, bound=20), 20)
+    for kind, rises in (("noise", True), ("truncation", False)):
+        heights = [-float(point.split(",")[1]) for point in drawn["lines"][kind].split()]
+        assert heights == sorted(heights, reverse=not rises) and len({*heights}) == 6
+        assert all(drawn["top"] <= -height <= drawn["base"] for height in heights)

@@ -211,20 +211,25 @@ def curve(found: BoundAdvice, limit: int) -> dict[str, Any]:
     """Return the coordinates of a curve of the error against the bound, on logarithmic axes."""
     errors = found.errors
     least = min(each.error for each in errors)
-    low, high = log(least / 4), log(max(each.error for each in errors) * 1.3)
+    kinds = "truncation", "noise", "error"
+    shown = [getattr(each, kind) for each in errors for kind in kinds]
+    lowest = min(x for x in shown if x > least / 50)  # what is less does not matter
+    low, high = log(lowest / 1.3), log(max(each.error for each in errors) * 1.3)
     last = log(max(errors[-1].bound, limit, 2))
 
     def x(bound: float) -> float:
         return round(50 + (_WIDE - 70) * log(bound) / last, 1)
 
     def y(error: float) -> float:
-        share = (max(log(max(error, 1e-9)), low) - low) / (high - low)
+        share = (log(error) - low) / (high - low)
         return round(_TOP + (_BASE - _TOP) * (1 - share), 1)
 
     near = [each.bound for each in errors if each.error <= 1.2 * least]
     lines = {
-        kind: " ".join(f"{x(e.bound)},{y(getattr(e, kind))}" for e in errors)
-        for kind in ("truncation", "noise", "error")
+        kind: " ".join(
+            f"{x(e.bound)},{y(getattr(e, kind))}" for e in errors if getattr(e, kind) >= lowest
+        )
+        for kind in kinds
     }
     best = next(e for e in errors if e.bound == found.bound)
     round_ones = [m * 10.0**k for k in range(-2, 12) for m in (1, 2, 5)]
