@@ -14,8 +14,8 @@ so are the sums of squares in all variances.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from typing import Any, ClassVar
@@ -37,34 +37,9 @@ from workbench.queries import (
     linear_queries,
 )
 from workbench.spaces import Domain
-from workbench.value import Float, Int, UInt64, outer_rows, sealed
+from workbench.value import Bool, Float, Int, UInt64, outer_rows, sealed
 
-# Joints
-
-
-class Joints(Margins):
-    """Estimated counts of all combinations of values of some attributes, from randomised reports. The table
-    for a set of attributes is computed when it is first needed.
-    """
-
-    def __init__(self, reports: Any, clipped: bool = False):
-        self.reports = reports
-        self.clipped = clipped  # without negative cells
-        self.domain = reports.domain
-        self._made: dict[tuple[int, ...], np.ndarray] = {}
-
-    def dense(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."]:
-        """Return the estimated count of each combination of values of the attributes with the positions
-        `axes`. The table is computed once and kept.
-        """
-        if axes not in self._made:
-            self._made[axes] = self._estimate(axes)
-        return self._made[axes]
-
-    def _estimate(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."]:
-        if not axes:
-            return np.asarray(float(self.reports.total))
-        return self.reports.joint([self.domain.attributes[k] for k in axes], self.clipped)
+# Queries
 
 
 def clip_to_total(joint: Float[np.ndarray, "..."], total: float) -> Float[np.ndarray, "..."]:
@@ -78,23 +53,41 @@ def clip_to_total(joint: Float[np.ndarray, "..."], total: float) -> Float[np.nda
     return np.full(joint.shape, total / joint.size)
 
 
-def squared_queries(queries: Linear) -> tuple[np.ndarray, Linear]:
-    """Return a mask, and the queries with squared weights. The squared weights are correct only for queries
-    that consist of a single product or table. The mask is True for these queries.
+def reweighted(queries: Linear, power: int, invert: Callable[..., np.ndarray]) -> Linear:
+    """Return queries with other weights. First, `invert(weights, attribute, axis)` changes the weights along
+    the axis of each attribute. Then all weights are raised to the given power.
     """
     if isinstance(queries, Together):
-        are_single, parts = zip(*map(squared_queries, queries.parts), strict=True)
-        return np.concatenate(are_single), Together(parts)
+        return Together(tuple(reweighted(part, power, invert) for part in queries.parts))
     if isinstance(queries, TableQueries):
-        groups = tuple((names, sealed(tables**2)) for names, tables in queries.groups)
-        return np.ones(len(queries), bool), TableQueries(groups, queries.order)
+        groups = []
+        for names, tables in queries.groups:
+            for axis, name in enumerate(names, start=1):
+                tables = invert(tables, name, axis)
+            groups.append((names, sealed(tables**power)))
+        return TableQueries(tuple(groups), queries.order)
     assert isinstance(queries, Products)
-    single = np.diff(queries.offsets) <= 1
-    factors = tuple(sealed(factor**2) for factor in queries.factors)
-    squares = Products(
-        queries.attributes, factors, queries.which, queries.times**2, queries.offsets
-    )
-    return single, squares
+    factors = []
+    for name, factor in zip(queries.attributes, queries.factors, strict=True):
+        weights = invert(factor, name, -1) ** power
+        weights[0] = 1  # but for rounding
+        factors.append(sealed(weights))
+    return replace(queries, factors=tuple(factors), times=queries.times**power)
+
+
+def unchanged(weights: np.ndarray, attribute: str, axis: int) -> np.ndarray:
+    """Return the weights."""
+    return weights
+
+
+def are_single(queries: Linear) -> Bool[np.ndarray, " queries"]:
+    """Return a mask that is true for the queries that consist of a single product or table."""
+    if isinstance(queries, Together):
+        return np.concatenate([are_single(part) for part in queries.parts])
+    if isinstance(queries, TableQueries):
+        return np.ones(len(queries), bool)
+    assert isinstance(queries, Products)
+    return np.diff(queries.offsets) <= 1
 
 
 # Reports
@@ -132,13 +125,7 @@ class RandomisedReports(Estimate):
         """Text that says how many reports there are."""
         return f"{self.total:,} reports"
 
-    def answer(
-        self,
-        workload: Recipe,
-        weights: str = "unbiased",
-        error: bool = False,
-        clipped: bool = False,
-    ) -> Any:
+    def answer(self, workload: Recipe, weights: str = "unbiased", error: bool = False) -> Any:
         """Return estimated answers to linear queries. The answers are unbiased, and may be negative.
 
         Parameters
@@ -149,18 +136,12 @@ class RandomisedReports(Estimate):
             The two settings give the same answers, because reports are not sampled.
         error : bool
             Whether to return also the standard errors of the answers. Default False.
-        clipped : bool
-            Whether to set negative estimated counts to 0, and to scale the other counts so that they add up to
-            the number of reports. Such answers are biased, but usually closer to the true answers than unbiased
-            answers are. Answers about different attributes may contradict each other, and the errors of answers
-            are unknown. Default False.
 
         Returns
         -------
         float64[queries], or a pair of them
             One answer per query, as a count of records. If `error` is True, the result is a pair of answers and
-            standard errors. A standard error is NaN if the query is a sum of several products (see `Products`),
-            or if `clipped` is True.
+            standard errors. A standard error is NaN if the query is a sum of several products (see `Products`).
 
         Raises
         ------
@@ -169,15 +150,12 @@ class RandomisedReports(Estimate):
         """
         check_weights(weights)
         queries = linear_queries(workload, self.domain)
-        if clipped:
-            answers = queries.sums_of_margins(Joints(self, clipped=True))
-            return Answers(answers, np.nan) if error else answers
         answers = self._sums(queries)
         if not error:
             return answers
-        single, squares = squared_queries(queries)
-        variance = self._sums(queries, 2) - self._sums(squares)
-        return Answers(answers, np.where(single, np.sqrt(np.maximum(variance, 0)), np.nan))
+        variance = self._sums(queries, 2) - self._sums(reweighted(queries, 2, unchanged))
+        errors = np.sqrt(np.maximum(variance, 0))
+        return Answers(answers, np.where(are_single(queries), errors, np.nan))
 
     def joint(
         self, attributes: Sequence[str], clipped: bool = False
@@ -259,46 +237,20 @@ class Reports(RandomisedReports):
         return len(self._cells.keys)
 
     def _invert(
-        self, values: Float[np.ndarray, "..."], attribute: int, axis: int = -1
+        self, values: Float[np.ndarray, "..."], attribute: str, axis: int
     ) -> Float[np.ndarray, "..."]:
         """Multiply one axis of an array by M⁻¹, where M is the symmetric matrix of the randomised response
         for one attribute.
         """
-        p = self.retention[attribute]
-        n = self.domain.shape[attribute]
+        k = self.domain.axis(attribute)
+        p = self.retention[k]
+        n = self.domain.shape[k]
         return (values - (1 - p) / n * values.sum(axis=axis, keepdims=True)) / p
 
     def _sums(self, queries: Linear, power: int = 1) -> Float[np.ndarray, " queries"]:
-        if isinstance(queries, Together):
-            return np.concatenate([self._sums(part, power) for part in queries.parts])
-        return self._of_reports(queries, power).sums(
-            self.domain, self._cells.keys, self._cells.counts
-        )
-
-    def _of_reports(self, queries: Linear, power: int) -> Products | TableQueries:
-        """Return queries to ask on the reports. Their answers are unbiased estimates of the answers to
-        `queries` on the true records. With `power` = 2, the weights of the returned queries are squared.
-        """
-        if isinstance(queries, TableQueries):
-            groups = []
-            for names, tables in queries.groups:
-                for i, name in enumerate(names):
-                    tables = self._invert(tables, self.domain.axis(name), i + 1)
-                groups.append((names, sealed(tables**power)))
-            return TableQueries(tuple(groups), queries.order)
-        assert isinstance(queries, Products)
-        factors = []
-        for k, factor in enumerate(queries.factors):
-            inverted = self._invert(factor, k) ** power
-            inverted[0] = 1  # but for rounding
-            factors.append(sealed(inverted))
-        return Products(
-            queries.attributes,
-            tuple(factors),
-            queries.which,
-            queries.times**power,
-            queries.offsets,
-        )
+        """Ask queries on the reports whose answers are unbiased estimates of the answers on true records."""
+        on_reports = reweighted(queries, power, self._invert)
+        return on_reports.sums(self.domain, self._cells.keys, self._cells.counts)
 
     def _joint(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."]:
         shape = [self.domain.shape[k] for k in axes]
@@ -308,7 +260,7 @@ class Reports(RandomisedReports):
             place += self.domain.column(self._cells.keys, self.domain.attributes[k])
         joint = np.bincount(place, self._cells.counts, prod(shape)).reshape(shape)
         for i, k in enumerate(axes):
-            joint = self._invert(joint, k, i)
+            joint = self._invert(joint, self.domain.attributes[k], i)
         return joint
 
     def to_frame(self) -> pd.DataFrame:
@@ -345,7 +297,7 @@ _MAX_COUNTED_CELLS = 2**15  # of a joint of more than two attributes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BitReports(RandomisedReports):
+class BitReports(RandomisedReports, Margins):
     """Reports that consist of bits. A report contains the randomised values of one person. The report has one
     bit for each possible value of each attribute. At first, the bits of the person's own values are 1, and all
     other bits are 0. Then each bit is flipped with a probability f, and the report is sent.
@@ -405,19 +357,24 @@ class BitReports(RandomisedReports):
             joint = (with_bit - f * all_reports) / (1 - 2 * f)
         return joint.reshape([self.domain.shape[k] for k in axes])
 
-    def _sums(self, queries: Linear, power: int = 1) -> Float[np.ndarray, " queries"]:
-        """Return, for each query, a sum over the reports. Each report adds its estimate of the answer, raised
-        to the given power.
+    def dense(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."]:
+        """Return the estimated count of each combination of values of the attributes with the positions
+        `axes`.
         """
+        if not axes:
+            return np.asarray(float(self.total))
+        return self.joint([self.domain.attributes[k] for k in axes])
+
+    def _sums(self, queries: Linear, power: int = 1) -> Float[np.ndarray, " queries"]:
         if isinstance(queries, Together):
             return np.concatenate([self._sums(part, power) for part in queries.parts])
         if isinstance(queries, TableQueries):
             if power == 1:
-                return queries.sums_of_margins(Joints(self))
+                return queries.sums_of_margins(self)
             return self._sums_of_tables(queries, power)
         assert isinstance(queries, Products)
         if power == 1 and all(self._countable(axes) for axes, _ in queries.sets):
-            return queries.sums_of_margins(Joints(self))
+            return queries.sums_of_margins(self)
         return self._sums_of_products(queries, power)
 
     def _countable(self, axes: tuple[int, ...]) -> bool:
