@@ -146,10 +146,7 @@ def _refuse_kind(id: str, table: Mapping[str, Any]) -> None:
         )
     needed = {"ours", "by"} | ({"other"} if kind in _OF_TWO else set())
     known = needed | {"kind", "any", *_ROWS, *list(signature(_KINDS[kind]).parameters)[2:]}
-    for key in needed - table.keys():
-        raise ValueError(f"{id}: its check lacks {key!r}")
-    for key in table.keys() - known:
-        raise ValueError(f"{id}: its check has an unknown key {key!r}")
+    refuse_keys(f"{id}: its check", table, known, needed)
     if table.get("share", "often") not in SHARES:
         raise ValueError(f"{id}: share = {table['share']!r}, need one of {', '.join(SHARES)}")
 
@@ -327,9 +324,9 @@ def read_declared(file: Path) -> Declared:
     for default, id, claim in places:
         numbers = [key for key, x in claim.items() if isinstance(x, dict)]
         claim["statements"] = {f"{id}.{number}": claim.pop(number) for number in numbers}
-        _refuse(id, claim, _CLAIM, "sentence", file)
+        refuse_keys(f"{file}: {id}", claim, _CLAIM, {"sentence"})
         for name, statement in claim["statements"].items():
-            _refuse(name, statement, _STATEMENT, "says", file)
+            refuse_keys(f"{file}: {name}", statement, _STATEMENT, {"says"})
             check = statement.get("check")
             if isinstance(check, dict) and "kind" in check:
                 statement["check"] = default | check
@@ -341,14 +338,16 @@ def read_declared(file: Path) -> Declared:
     return Declared(tables, findings)
 
 
-def _refuse(id: str, table: dict[str, Any], known: set[str], needed: str, file: Path) -> None:
+def refuse_keys(
+    whose: str, table: Mapping[str, Any], known: set[str], needed: set[str]
+) -> None:
     """Raise a ValueError if a table has an unknown key, or lacks a key that is needed."""
-    for key in table.keys() - known:
+    for key in sorted(table.keys() - known):
         raise ValueError(
-            f"{file}: {id} has an unknown key {key!r}; known: {', '.join(sorted(known))}"
+            f"{whose} has an unknown key {key!r}; known: {', '.join(sorted(known))}"
         )
-    if needed not in table:
-        raise ValueError(f"{file}: {id} lacks {needed!r}")
+    for key in sorted(needed - table.keys()):
+        raise ValueError(f"{whose} lacks {key!r}")
 
 
 def _claim(id: str, claim: Mapping[str, Any], package: str) -> Claim:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.trials.claims import claim as _claim
-from workbench.trials.claims.declared import read_declared
+from workbench.trials.claims.declared import read_declared, refuse_keys
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,10 +126,7 @@ def read_findings(file: str | Path) -> tuple[PaperFinding, ...]:
 
 def _finding(table: Mapping[str, Any], known: set[str], file: Path) -> PaperFinding:
     whose = f"{file}: the finding {str(table.get('says', ''))[:60]!r}"
-    if unknown := table.keys() - _KEYS:
-        raise ValueError(f"{whose} has an unknown key {min(unknown)!r}; known: {sorted(_KEYS)}")
-    if missing := {"says", "statements", "data"} - table.keys():
-        raise ValueError(f"{whose} lacks {min(missing)!r}")
+    refuse_keys(whose, table, _KEYS, _KEYS - {"needs"})
     if len(table["says"].split()) > _MOST_WORDS:
         raise ValueError(f"{whose} has more than {_MOST_WORDS} words")
     if table["data"] not in DATA:

@@ -96,11 +96,7 @@ def mean_curve(rows: pd.DataFrame, by: str, level: float = 0.95, **where: Any) -
     """Compute a curve of means over seeds, with confidence intervals. The curve has one point for each value
     of the column `by`. The function uses only rows that have the values in `where`, for example `panel="a"`.
     """
-    for column, x in where.items():
-        rows = rows[rows[column] == x]
-    if rows.empty:
-        raise MissingPoints(f"no rows have {where}")
-    return confidence_intervals(rows, by, level)
+    return confidence_intervals(select(rows, **where), by, level)
 
 
 def crossing(one: pd.DataFrame, other: pd.DataFrame) -> float:
