@@ -25,18 +25,10 @@ from workbench.data.bound import (
     Public,
     Unbounded,
 )
-from workbench.data.checks import (
-    check_table,
-    draft_domain,
-    observed_domain,
-)
+from workbench.data.checks import check_table, draft_domain, observed_domain
 from workbench.data.frontier import Frontier
 from workbench.data.interactions import Interactions
-from workbench.data.reading import (
-    counted_rows,
-    files_of,
-    row_batches,
-)
+from workbench.data.reading import counted_rows, files_of, row_batches
 from workbench.data.records import Records
 from workbench.data.table import SparseTable, WideTable
 from workbench.data.truncation import bounded_contributions
@@ -50,12 +42,3 @@ from workbench.data.users import (
     without_column,
 )
 from workbench.data.values import UnlistedColumn, UnlistedValues
-
-__all__ = [
-    "check_table",
-    "counted_rows",
-    "draft_domain",
-    "files_of",
-    "observed_domain",
-    "row_batches",
-]

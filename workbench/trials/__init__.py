@@ -11,12 +11,5 @@ the source code that affects the results, and the versions of the packages that 
 numpy.
 """
 
-from workbench.trials.running import run as run
-from workbench.trials.running import watched as watched
-from workbench.trials.sweep import Dataset as Dataset
-from workbench.trials.sweep import Estimator as Estimator
-from workbench.trials.sweep import Metric as Metric
-from workbench.trials.sweep import Sweep as Sweep
-from workbench.trials.sweep import Trial as Trial
-from workbench.trials.sweep import first_available as first_available
-from workbench.trials.sweep import mechanism_columns as mechanism_columns
+from workbench.trials.running import run, watched
+from workbench.trials.sweep import Dataset, Sweep, Trial, first_available, mechanism_columns

@@ -45,7 +45,6 @@ from workbench.trials.claims.claim import to_frame as to_frame
 from workbench.trials.claims.claim import verdict_table as verdict_table
 from workbench.trials.claims.declared import read as read
 from workbench.trials.claims.findings import COLUMNS as COLUMNS
-from workbench.trials.claims.findings import DECIDED as DECIDED
 from workbench.trials.claims.findings import PaperFinding as PaperFinding
 from workbench.trials.claims.findings import add_up as add_up
 from workbench.trials.claims.findings import agreement as agreement
