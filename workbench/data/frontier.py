@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -96,7 +96,7 @@ class Frontier:
         self,
         passed: Bool[np.ndarray, " n"],
         spawning: Int[np.ndarray, " k"],
-        discount: Callable[[Frontier], tuple[Frontier, tuple[Any, ...]]] | None = None,
+        discount: Callable[[Frontier], tuple[Frontier, Children]] | None = None,
     ) -> Step:
         """Divide some of the nodes into their children. Return the children that a mechanism may divide next,
         and all nodes that are not divided further.
@@ -111,8 +111,7 @@ class Frontier:
         if discount is None:
             children = split.children()
         else:
-            split, left = discount(split)
-            children = Children(*left)
+            split, children = discount(split)
         step = split._refined(children, self.empty[:, spawning])
         stays_empty = np.ones(self.empty_nodes, bool)
         stays_empty[spawning] = False

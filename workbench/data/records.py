@@ -24,6 +24,7 @@ from workbench.spaces import (
     OverHierarchy,
     Quadtree,
     argsort_keys,
+    keys_above,
     search_unsorted,
     searchsorted_keys,
 )
@@ -137,7 +138,7 @@ class Records(OverHierarchy):
                 f"uint64[{words}, n]"
             )
         object.__setattr__(self, "keys", read_only(keys))
-        if not _ascending(self.keys):
+        if keys_above(self.keys[:, :-1], self.keys[:, 1:]).any():
             raise ValueError("Records.keys must be in ascending order. Use Records.from_values")
         if not self.hierarchy.contains(self.keys):
             raise ValueError(
@@ -501,14 +502,6 @@ def _changes(keys: Keys) -> np.ndarray:
     if not keys.shape[1]:
         return np.zeros(0, bool)
     return np.append(True, (keys[:, 1:] != keys[:, :-1]).any(axis=0))
-
-
-def _ascending(keys: Keys) -> bool:
-    """Return whether the keys are in ascending order. Keys of two words are compared by the first word, and
-    then by the second.
-    """
-    rises, falls = keys[:, 1:] > keys[:, :-1], keys[:, 1:] < keys[:, :-1]
-    return not (falls[0] | (falls[-1] & ~rises[0])).any()
 
 
 def _sorted(keys: Keys) -> Keys:
