@@ -227,7 +227,8 @@ class Estimate:
         """Return the standard deviation of the noise in each row of `to_frame`. The result is NaN if the
         standard deviation is unknown.
         """
-        return np.nan
+        variance = getattr(self, "variance", None)
+        return np.nan if variance is None else float(np.sqrt(variance))
 
     @property
     def why_unknown(self) -> str:

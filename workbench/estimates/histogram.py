@@ -86,19 +86,16 @@ class Histogram(Estimate):
         """Return the standard deviation of the noise on each count, or NaN if it is unknown."""
         if self.noise is not None:
             return cell_deviations(self.noise, self.domain)
-        return np.nan if self.variance is None else float(np.sqrt(self.variance))
+        return super().deviations()
 
     @property
     def why_unknown(self) -> str:
         """Sentence that explains why errors are unknown: the counts were changed after the noise was added.
         The text is empty if errors are known.
         """
-        known = self.variance is not None or self.noise is not None
-        return (
-            ""
-            if known
-            else "the counts were changed after the noise was added, and how depends on the noise"
-        )
+        if self.variance is not None or self.noise is not None:
+            return ""
+        return "the counts were changed after the noise was added, and how depends on the noise"
 
     def to_frame(self) -> pd.DataFrame:
         """Return a data frame with the noisy counts of all cells.
@@ -169,10 +166,6 @@ class HierarchicalSums(Estimate):
         variance = np.nan if self.variance is None else self.variance
         errors = np.sqrt(np.bincount(which, nodes, len(queries)) * variance)
         return np.bincount(which, sums, len(queries)), errors
-
-    def deviations(self) -> float:
-        """Return the standard deviation of the noise on the sum of each node, or NaN if it is unknown."""
-        return np.nan if self.variance is None else float(np.sqrt(self.variance))
 
     @property
     def why_unknown(self) -> str:

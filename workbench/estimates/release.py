@@ -17,13 +17,12 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from workbench import estimates, noise
-from workbench.compiled import pa, pd
+from workbench.compiled import pd
 from workbench.data import PUBLIC, Bound
 from workbench.estimates import files
 from workbench.estimates.describing import USERS_CUT, described
 from workbench.estimates.estimate import Answers
 from workbench.estimates.release_files import (
-    Record,
     bound_record,
     for_readers,
     promise_of_file,
@@ -790,10 +789,7 @@ class Release:
             If the file is not a complete release of this workbench, or if a CSV file was changed after it was
             saved.
         """
-        return cls._of_file(path, *read_release(path))
-
-    @classmethod
-    def _of_file(cls, path: str | Path, table: pa.Table, record: Record) -> Release:
+        table, record = read_release(path)
         try:
             estimate = _class_of(record.kind).from_arrow(table, record.estimate)
             ledger, bound = promise_of_file(record)

@@ -68,10 +68,6 @@ class SelectedValues(Estimate):
         errors = np.sqrt(selected * float(self.variance or 0))
         return answers, np.where(is_known, errors, np.nan)
 
-    def deviations(self) -> float:
-        """Return the standard deviation of the noise on each count."""
-        return float(np.sqrt(self.variance)) if self.variance is not None else np.nan
-
     @property
     def why_unknown(self) -> str:
         """Sentence that explains why errors may be unknown. The reason is that the release contains no
