@@ -127,18 +127,6 @@ def test_a_release_and_its_file_say_what_is_known_of_the_bound(bound, tmp_path):
     assert bound.in_words in html
 
 
-def test_users_who_are_not_told_apart_are_refused():
-    frame = trips().astype({"user_id": object})
-    frame.loc[3, "user_id"] = "7"
-    assert table(frame).total  # 7 and "7" are one person
-    frame.loc[3, "user_id"] = "07"
-    with pytest.raises(ValueError, match="row 3, .*need an integer in its usual spelling"):
-        table(frame)
-    frame.loc[3, "user_id"] = None
-    with pytest.raises(ValueError, match="row 3, column 'user_id': found nothing"):
-        table(frame)
-
-
 @pytest.mark.parametrize(
     ("who", "drop"),
     [
@@ -234,12 +222,6 @@ def test_a_table_without_rows_is_cut_whatever_its_column_of_users_holds():
     frame = pd.DataFrame({"who": [], "x": []}, dtype=object)
     table = SparseTable.from_frame(frame, Domain(("x",), (5,)), Bound(), user="who")
     assert len(table.keys) == table.users_cut == 0
-
-
-def test_users_that_a_narrow_float_may_have_merged_are_refused():
-    frame = pd.DataFrame({"who": np.array([2**24], np.float32), "x": [1]})
-    with pytest.raises(ValueError, match="below 2²⁴"):
-        SparseTable.from_frame(frame, Domain(("x",), (5,)), Bound(), user="who")
 
 
 def test_how_many_users_were_cut_is_said_with_noise():

@@ -2,13 +2,17 @@
 
 import copy
 import pickle
+from collections import Counter
 from math import inf, nan
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from workbench import DP, PUBLIC, Bound, Domain, SparseTable
+from workbench.data.cells import LARGEST_TOTAL
 from workbench.mechanisms import HighPassFilter
 
 
@@ -106,3 +110,45 @@ def test_tables_do_not_follow_the_arrays_they_were_made_of():
     table = SparseTable(Domain(("x",), (9,)), keys, counts, Bound())
     keys[0], counts[0] = 7, 1000
     assert table.keys.tolist() == [1, 5] and table.counts.tolist() == [2, 3]
+
+
+# Counting by sorting is counting: every way of it against a dictionary
+
+
+def counted(rows):
+    """Cells and counts, as a dictionary counts them."""
+    total = Counter()
+    for key, count in rows:
+        total[key] += count
+    cells = sorted(key for key, count in total.items() if count)
+    return cells, [total[key] for key in cells]
+
+
+def as_lists(table):
+    return table.keys.tolist(), table.counts.tolist()
+
+
+@pytest.mark.parametrize("size", [7, 2**40, 2**62, 2**63 - 1])
+@given(st.data())
+def test_rows_are_counted_as_a_dictionary_counts_them(size, data):
+    few = st.integers(0, min(size, 5) - 1) | st.integers(max(0, size - 3), size - 1)
+    counts = st.integers(0, 3) | st.integers(0, 2**30) | st.just(2**49)
+    rows = data.draw(st.lists(st.tuples(few, counts), max_size=12))
+    keys = np.array([key for key, _ in rows], np.int64)
+    domain = Domain(("x",), (size,))
+    table = SparseTable.from_keys(domain, keys, [count for _, count in rows], Bound())
+    assert as_lists(table) == counted(rows)
+    once = SparseTable.from_keys(domain, keys, None, Bound())
+    assert as_lists(once) == counted((key, 1) for key, _ in rows)
+    assert keys.tolist() == [key for key, _ in rows], "the caller's keys stay as they are"
+
+
+def test_counts_whose_sum_is_not_exact_are_refused():
+    domain = Domain(("x",), (9,))
+    with pytest.raises(ValueError, match="sum to at most"):
+        SparseTable.from_keys(domain, [1] * 1025, [2**53] * 1025, Bound())  # wraps in 64 bits
+    whole = SparseTable.from_keys(domain, [1, 1], [LARGEST_TOTAL - 1, 1], Bound())
+    assert whole.counts.tolist() == [LARGEST_TOTAL]
+    for count in (2**53 + 1, 2**63, 2**64, 1e300, -1, 0.5, float("nan")):
+        with pytest.raises(ValueError, match="count"):
+            SparseTable.from_keys(domain, [1, 2], [1, count], Bound())
