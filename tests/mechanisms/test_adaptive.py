@@ -56,6 +56,12 @@ def leaves(estimate):
     return frozenset(found)
 
 
+def counted(tree, levels, keys, values):
+    """Leaves with geometric noise of ε = 1; the keys are numbers."""
+    keys = np.array(keys, np.uint64).reshape(-1, len(levels))
+    return Leaves(tree, np.array(levels), keys, np.array(values), Law("geometric", 1.0))
+
+
 def agree(mechanism, data, law, n):
     """Chi-square p-value of n structures against their exact probabilities."""
     rng = seeded(7)
@@ -490,13 +496,7 @@ def test_balanced_leaves_add_up_and_are_closest():
     for _ in range(200):
         n = int(rng.integers(1, 9))
         values = rng.integers(-6, 12, n)
-        noisy = Leaves(
-            Quadtree(4, 1),
-            np.ones(n, np.int64),
-            np.arange(n, dtype=np.uint64)[None],
-            values,
-            Law("geometric", 1.0),
-        )
+        noisy = counted(Quadtree(4, 1), [1] * n, range(n), values)
         made = project_to_simplex(noisy).values
         total = max(0, int(values.sum()))
         assert made.sum() == total and (made >= 0).all()
@@ -572,14 +572,9 @@ def test_levels_in_portions_are_levels(tree, monkeypatch):
 
 def test_error_bars_are_given_where_no_node_is_cut():
     domain = Domain(("x", "y"), (3, 4))
-    estimate = Leaves(
-        Attributes(domain),
-        np.array([1, 2, 2, 2, 2, 1]),
-        np.array([[0, 4, 5, 6, 7, 8]], np.uint64),
-        np.array([5, 1, 0, 2, 3, 9]),
-        Law("geometric", 1.0),
-    )
     whole = [(0, 4), (4, 5), (5, 6), (6, 7), (7, 8), (8, 12)]
+    keys = [lo for lo, _ in whole]
+    estimate = counted(Attributes(domain), [1, 2, 2, 2, 2, 1], keys, [5, 1, 0, 2, 3, 9])
     for lo in range(12):
         for hi in range(lo + 1, 13):
             inside = sum(lo <= a and b <= hi for a, b in whole)
@@ -619,7 +614,7 @@ def test_leaves_are_added_up_at_a_coarser_level():
 def test_whole_nodes_of_long_strings_are_whole(tree):
     for level in range(tree.depth + 1):
         nodes, _ = tree.encode(["abc"[:level]])
-        estimate = Leaves(tree, np.array([level]), nodes, np.array([7]), Law("geometric", 1.0))
+        estimate = counted(tree, [level], nodes, [7])
         if level > 3:
             continue
         answer, error = estimate.answer(Nodes(np.array([level]), nodes), error=True)
@@ -631,22 +626,14 @@ def test_whole_nodes_of_long_strings_are_whole(tree):
 def test_synthetic_records_lie_in_their_nodes():
     tree = Taxonomy((("A", None), ("B", None), ("B1", "B"), ("B2", "B"), ("B3", "B")))
     nodes, _ = tree.encode(["B1"])
-    unsplit = Leaves(tree, np.array([1]), nodes, np.array([900]), Law("geometric", 1.0))
+    unsplit = counted(tree, [1], nodes, [900])
     assert unsplit.to_frame().values.tolist() == [["B", False, 900]]
     made = unsplit.synthetic().to_frame()
     assert sorted(made.code) == ["B1", "B2", "B3"] and made["count"].min() > 200
     table = Attributes(Domain(("a", "b"), (2, 3)))
-    free = Leaves(
-        table, np.array([1]), np.array([[3]], np.uint64), np.array([300]), Law("geometric", 1.0)
-    )
+    free = counted(table, [1], [3], [300])
     assert sorted(free.synthetic().to_frame().b) == [0, 1, 2]
-    two = Leaves(
-        Quadtree(4, 20),
-        np.array([1]),
-        np.zeros((2, 1), np.uint64),
-        np.array([500]),
-        Law("geometric", 1.0),
-    )
+    two = counted(Quadtree(4, 20), [1], [0, 0], [500])
     assert two.synthetic().answer(Nodes(np.array([1]), np.zeros((2, 1), np.uint64))) == 500
     assert two.synthetic().level(20)[1].max() < 3
 

@@ -25,9 +25,3 @@ def draw(sigma, rng):
         y = int(rng.geometric(1 - math.exp(-1 / t))) - int(rng.geometric(1 - math.exp(-1 / t)))
         if rng.random() < math.exp(-((abs(y) - sigma**2 / t) ** 2) / 2 / sigma**2):
             return y
-
-
-def variance(sigma):
-    """E X^2."""
-    at = pmf(sigma)
-    return math.fsum(2 * x * x * at(x) for x in range(1, len(weights(sigma))))

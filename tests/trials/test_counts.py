@@ -33,11 +33,14 @@ def truth(seed=0, records=200, **options):
     )
 
 
+def tables(items, edges, domain=DOMAIN):
+    return ItemEdgeCounts(Histogram(domain.project(["item"]), items), Histogram(domain, edges))
+
+
 def estimate(seed=1, whole=False):
     rng = seeded(seed)
     values = [rng.normal(5, 6, n) for n in (ITEMS, ITEMS * CONTEXTS)]
-    items, edges = (np.rint(v) if whole else v for v in values)
-    return ItemEdgeCounts(Histogram(DOMAIN.project(["item"]), items), Histogram(DOMAIN, edges))
+    return tables(*(np.rint(v) if whole else v for v in values))
 
 
 def lists(x, of):
@@ -90,10 +93,7 @@ def test_the_truth_itself_has_no_error(of):
 
 
 def test_ties_count_for_as_much_as_chance_would_give_them():
-    flat = ItemEdgeCounts(
-        Histogram(DOMAIN.project(["item"]), np.zeros(ITEMS)),
-        Histogram(DOMAIN, np.zeros(ITEMS * CONTEXTS)),
-    )
+    flat = tables(np.zeros(ITEMS), np.zeros(ITEMS * CONTEXTS))
     for k in (1, 5):
         for of in ("items", "edges"):
             assert TopPrecision(k, of)(truth(), flat) == pytest.approx(k / ITEMS)
@@ -104,10 +104,7 @@ def test_the_floor_is_for_counts_of_nothing_alone():
     exact = Interactions.from_codes(
         domain, *np.array([[0], [0], [0]]), UNBOUNDED, truth_public=True
     )
-    some = ItemEdgeCounts(
-        Histogram(domain.project(["item"]), np.array([0.005, -3.0])),
-        Histogram(domain, np.zeros(2)),
-    )
+    some = tables(np.array([0.005, -3.0]), np.zeros(2), domain)
     p, q = (0.005 / 0.105, 0.1 / 0.105), (1 / 1.1, 0.1 / 1.1)
     expected = sum(x * log(x / y) for x, y in zip(p, q, strict=True))
     assert KLDivergence(floor=0.1)(exact, some) == pytest.approx(expected)
@@ -120,10 +117,7 @@ def test_shares_of_contexts_add_up_to_one():
         assert sum(shares) == pytest.approx(1)
     held = exact.edge_counts().sum(axis=0)
     assert ContextShare(1)(exact, exact) == held[1] / held.sum()
-    nothing = ItemEdgeCounts(
-        Histogram(DOMAIN.project(["item"]), np.zeros(ITEMS)),
-        Histogram(DOMAIN, np.full(ITEMS * CONTEXTS, -1.0)),
-    )
+    nothing = tables(np.zeros(ITEMS), np.full(ITEMS * CONTEXTS, -1.0))
     assert isnan(ContextShare(0)(exact, nothing))
     with pytest.raises(ValueError, match="ContextShare.context = 3 is not allowed: need"):
         ContextShare(3)(exact, released)
@@ -153,10 +147,7 @@ def test_private_truth_and_other_domains_are_refused(metric):
 @pytest.mark.parametrize("metric", [MeanSquaredCountError(), KLDivergence(), TopPrecision(3)])
 def test_an_estimate_over_another_domain_is_refused(metric):
     domain = Domain(("item", "week"), (ITEMS, CONTEXTS))
-    other = ItemEdgeCounts(
-        Histogram(domain.project(["item"]), np.zeros(ITEMS)),
-        Histogram(domain, np.zeros(ITEMS * CONTEXTS)),
-    )
+    other = tables(np.zeros(ITEMS), np.zeros(ITEMS * CONTEXTS), domain)
     with pytest.raises(ValueError, match="does not fit a truth"):
         metric(truth(), other)
 
