@@ -38,26 +38,21 @@ def refuse_other_domain(truth: SparseTable | Interactions | Records, estimate: A
 
 # Answers
 
-
-class _AnswerPair(NamedTuple):
-    exact: Float[np.ndarray, " queries"]
-    estimated: Float[np.ndarray, " queries"]
-
-    @property
-    def deviations(self) -> Float[np.ndarray, " queries"]:
-        return self.estimated - self.exact
+Answers = Float[np.ndarray, " queries"]
 
 
 def _answers(
     truth: SparseTable | Records, estimate: Any, workload: Recipe, **options: Any
-) -> _AnswerPair:
+) -> tuple[Answers, Answers]:
+    """Return the true answers, and the differences of the estimated answers from them."""
     refuse_private(truth)
     refuse_other_domain(truth, estimate)
     queries: Workload = workload.on(truth.domain)
-    return _AnswerPair(truth.answer(queries), estimate.answer(queries, **options))
+    exact = truth.answer(queries)
+    return exact, estimate.answer(queries, **options) - exact
 
 
-def rmse(answers: Float[np.ndarray, " queries"], exact: Float[np.ndarray, " queries"]) -> float:
+def rmse(answers: Answers, exact: Answers) -> float:
     """Return the root mean squared error of answers to queries.
 
     Parameters
@@ -103,9 +98,10 @@ class _WorkloadMetric:
         ValueError
             If the true data are private, or if the estimate cannot answer the queries.
         """
-        return float(self._mean(_answers(truth, estimate, self.workload, weights=self.weights)))
+        pair = _answers(truth, estimate, self.workload, weights=self.weights)
+        return float(self._mean(*pair))
 
-    def _mean(self, pair: _AnswerPair) -> float:
+    def _mean(self, exact: Answers, deviations: Answers) -> float:
         raise NotImplementedError
 
 
@@ -122,8 +118,8 @@ class MeanAbsoluteError(_WorkloadMetric):
     to 500.
     """
 
-    def _mean(self, pair: _AnswerPair) -> float:
-        return np.abs(pair.deviations).mean()
+    def _mean(self, exact: Answers, deviations: Answers) -> float:
+        return np.abs(deviations).mean()
 
 
 @value
@@ -141,9 +137,9 @@ class MedianRelativeError(_WorkloadMetric):
     to 500.
     """
 
-    def _mean(self, pair: _AnswerPair) -> float:
-        positive = pair.exact > 0
-        relative = np.abs(pair.deviations[positive]) / pair.exact[positive]
+    def _mean(self, exact: Answers, deviations: Answers) -> float:
+        positive = exact > 0
+        relative = np.abs(deviations[positive]) / exact[positive]
         return np.median(relative) if positive.any() else np.nan
 
 
@@ -160,8 +156,8 @@ class MeanSignedError(_WorkloadMetric):
     to 500.
     """
 
-    def _mean(self, pair: _AnswerPair) -> float:
-        return pair.deviations.mean()
+    def _mean(self, exact: Answers, deviations: Answers) -> float:
+        return deviations.mean()
 
 
 @value
@@ -177,8 +173,8 @@ class MeanSquaredError(_WorkloadMetric):
     to 500.
     """
 
-    def _mean(self, pair: _AnswerPair) -> float:
-        return (pair.deviations**2).mean()
+    def _mean(self, exact: Answers, deviations: Answers) -> float:
+        return (deviations**2).mean()
 
 
 @value
@@ -206,8 +202,8 @@ class SquaredError:
             If the true data are private, or if the estimate cannot answer the queries.
         """
         cells = np.arange(truth.domain.size)
-        pair = _answers(truth, estimate, Ranges(cells, cells + 1))
-        return float((pair.deviations**2).sum())
+        _, deviations = _answers(truth, estimate, Ranges(cells, cells + 1))
+        return float((deviations**2).sum())
 
 
 @value

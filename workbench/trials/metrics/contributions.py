@@ -5,7 +5,7 @@ error.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,23 +17,19 @@ from workbench.value import Float, Int, not_allowed, parameter, value
 # Counts
 
 
-class CountPair(NamedTuple):
-    """Exact counts and estimated counts. Both are arrays of shape (items,) or (items, contexts)."""
-
-    exact: Float[np.ndarray, "..."]
-    estimated: Float[np.ndarray, "..."]
+Counts = Float[np.ndarray, "..."]  # (items,) or (items, contexts)
 
 
-def count_pair(truth: Interactions, estimate: Any, of: str) -> CountPair:
+def count_pair(truth: Interactions, estimate: Any, of: str) -> tuple[Counts, Counts]:
     """Return the exact and the estimated counts of all items, or of all edges (pairs of an item and a
     context). The estimate may consist of released counts, or of records that are counted here.
     """
     refuse_private(truth)
     refuse_other_domain(truth, estimate)
-    return CountPair(_counts(truth, of), _counts(estimate, of))
+    return _counts(truth, of), _counts(estimate, of)
 
 
-def _counts(data: Any, of: str) -> Float[np.ndarray, "..."]:
+def _counts(data: Any, of: str) -> Counts:
     shape = data.domain.shape if of == "edges" else data.domain.shape[:1]
     if isinstance(data, Interactions):
         counts = data.edge_counts() if of == "edges" else data.item_counts()
@@ -74,9 +70,7 @@ class _CountMetric:
         """
         return float(self._compare(*count_pair(truth, estimate, self.of)))
 
-    def _compare(
-        self, exact: Float[np.ndarray, "..."], estimated: Float[np.ndarray, "..."]
-    ) -> float:
+    def _compare(self, exact: Counts, estimated: Counts) -> float:
         raise NotImplementedError
 
 
@@ -93,9 +87,7 @@ class MeanSquaredCountError(_CountMetric):
 
     of: str = _of()
 
-    def _compare(
-        self, exact: Float[np.ndarray, "..."], estimated: Float[np.ndarray, "..."]
-    ) -> float:
+    def _compare(self, exact: Counts, estimated: Counts) -> float:
         return ((estimated - exact) ** 2).mean()
 
 
@@ -120,21 +112,19 @@ class KLDivergence(_CountMetric):
         0.01, 0, strict=True, unit="records", doc="number that replaces counts of 0 or less"
     )
 
-    def _compare(
-        self, exact: Float[np.ndarray, "..."], estimated: Float[np.ndarray, "..."]
-    ) -> float:
+    def _compare(self, exact: Counts, estimated: Counts) -> float:
         original = self._distribution(exact)
         released = self._distribution(estimated)
         if self.direction == "original_given_released":
             return _divergence(original, released)
         return _divergence(released, original)
 
-    def _distribution(self, counts: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    def _distribution(self, counts: Counts) -> Counts:
         positive = np.where(counts > 0, counts, self.floor)
         return positive / positive.sum()
 
 
-def _divergence(p: Float[np.ndarray, "..."], q: Float[np.ndarray, "..."]) -> float:
+def _divergence(p: Counts, q: Counts) -> float:
     return (p * np.log(p / q)).sum()
 
 
@@ -151,9 +141,7 @@ class TopPrecision(_CountMetric):
     k: int = parameter(low=1, integer=True, doc="number of items with the highest counts")
     of: str = _of()
 
-    def _compare(
-        self, exact: Float[np.ndarray, "..."], estimated: Float[np.ndarray, "..."]
-    ) -> float:
+    def _compare(self, exact: Counts, estimated: Counts) -> float:
         items = len(exact)
         k = min(self.k, items)
         in_true_top = _chance_in_top(exact.reshape(items, -1), k)
@@ -208,7 +196,7 @@ class ContextShare:
         contexts = truth.domain.shape[1]
         if self.context >= contexts:
             raise not_allowed(self, "context", f"need a code below {contexts}")
-        estimated = count_pair(truth, estimate, "edges").estimated
+        _, estimated = count_pair(truth, estimate, "edges")
         records = np.maximum(estimated, 0).sum(axis=0)
         return float(records[self.context] / records.sum()) if records.any() else float("nan")
 
@@ -368,7 +356,7 @@ def error_parts(
     rows = []
     for of in ("items", "edges"):
         exact, kept = count_pair(data, kept_data, of)
-        released = count_pair(data, released_data, of).estimated
+        _, released = count_pair(data, released_data, of)
         cells = exact.size // items
         cells_of_decile = cells * np.bincount(decile, minlength=10)
         sums = {
