@@ -116,8 +116,8 @@ def advise(
     publish : FOLDER
         Folder of the publication. The printed command contains this option.
 
-    What you believe, from public knowledge
-    ---------------------------------------
+    Beliefs from public knowledge
+    -----------------------------
     records
         Approximate number of records.
     cells
@@ -146,8 +146,8 @@ def advise(
     choose_budget : FILE
         Budget file that pays for this choice.
 
-    What some tasks need
-    --------------------
+    Options of some tasks
+    ---------------------
     queries : R,R,…
         Lengths of ranges, in cells (tasks all and ranges). By default two lengths: ranges with about 100 and
         with about 10,000 non-empty cells.
@@ -197,7 +197,7 @@ def advise(
         if from_release is not None:
             how["earlier"] = Release.load(from_release)
         found = advise_bounds(**how)
-        title = f"Errors at ε = {value.stated(epsilon)}, in records"
+        title = f"Errors of a count at ε = {value.stated(epsilon)}, in records"
         known = {"user": "COLUMN"} | known | {"bound": ",".join(3 * [str(found.bound)])}
     else:
         stated = parse_bound("--bound", bound)
@@ -218,7 +218,7 @@ def advise(
                 "rows": None if rows == "paid" else int(parse_number("--rows", rows)),
             }
             found = advise(told, **how, progress=show)
-        title = f"Simulated errors at ε = {value.stated(found.epsilon)}, in counts"
+        title = f"Simulated errors of a count at ε = {value.stated(found.epsilon)}"
         known = {"bound": bound} | known
     table = found.display_table()
     columns = list(table.columns)

@@ -557,7 +557,7 @@ def answer(
     told = answers.in_words() if error else [(number(x),) for x in answers]
     columns = ["query", "count", "noise", "absent", "which hold"][: 5 if error else 2]
     rows = [(query, *row) for query, row in zip(queries, told, strict=True)]
-    screen.table("Answers, in counts", columns, rows, right=columns[1:])
+    screen.table("Estimated counts", columns, rows, right=columns[1:])
     if error:
         absent = release.estimate.contents if release.absent_at_most >= 0 else "cells"
         screen.paragraph(
