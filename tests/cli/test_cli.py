@@ -515,7 +515,6 @@ QUICK = {
     "bank nowhere.session": "'nowhere.session' does not exist",
     "laws Nowhere": "no mechanism 'Nowhere'",
     "audit Nowhere": "no mechanism 'Nowhere'",
-    "export HighPassFilter luck=3": "its new name is 'seed'",
     "lab --notebooks nowhere": "'nowhere' does not exist",
 }
 
@@ -672,8 +671,6 @@ def test_export_writes_what_a_panel_shows(run, tmp_path):
         ("HighPassFilter epsilon=-1", "epsilon = -1.0 is not allowed"),
         ("HighPassFilter consistent=maybe", "consistent = 'maybe' is not allowed"),
         ("HighPassFilter seeds=0", "seeds = 0 is not allowed"),
-        ("HighPassFilter luck=3", "'luck' is not allowed: its new name is 'seed'"),
-        ("HighPassFilter draws=2", "'draws' is not allowed: its new name is 'seeds'"),
         ("HighPassFilter epsilon=0", "need a finite epsilon > 0"),
     ],
 )

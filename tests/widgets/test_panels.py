@@ -225,8 +225,6 @@ def test_an_error_is_next_to_the_control_that_caused_it():
     assert moved(shown, size=11)["error"] == "" and shown.values["size"] == 11
     with pytest.raises(ValueError, match="no control 'espilon'"):
         shown.set(espilon=1.0)
-    with pytest.raises(ValueError, match="'luck' is not allowed: its new name is 'seed'"):
-        shown.set(luck=1)
     with pytest.raises(ValueError, match="seeds = 0 is not allowed"):
         shown.set(seeds=0)
 

@@ -17,7 +17,6 @@ import typer
 from workbench import mechanisms
 from workbench.cli import options, screen
 from workbench.compiled import project_folder
-from workbench.mechanisms.options import refuse_renamed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -231,8 +230,6 @@ def export(
     if not chosen:
         raise ValueError("name a figure or a mechanism")
     settings += parameters or []
-    for setting in settings:
-        refuse_renamed(setting.partition("=")[0])
     found = [_of_name(name) for name in chosen]
 
     from workbench.figures import results_folder

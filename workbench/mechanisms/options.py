@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 
 _SWITCH = {"on": True, "off": False}
-RENAMED = {"luck": "seed", "draws": "seeds"}  # settings of a panel
 
 
 # ---- numbers
@@ -123,14 +122,6 @@ def parse_switch(name: str, text: str) -> bool:
     if text not in _SWITCH:
         raise ValueError(f"{name} = {text!r} is not allowed: need on or off")
     return _SWITCH[text]
-
-
-def refuse_renamed(name: str) -> None:
-    """Raise a ValueError with the new name if `name` is the old name of a panel's setting. A panel is a page
-    with sliders.
-    """
-    if name in RENAMED:
-        raise ValueError(f"{name!r} is not allowed: its new name is {RENAMED[name]!r}")
 
 
 # ---- fields of a mechanism, as options

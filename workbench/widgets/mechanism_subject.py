@@ -27,7 +27,7 @@ from workbench.datasets import (
     Towns,
 )
 from workbench.figures.plots import SYMBOLS, Panel
-from workbench.mechanisms.options import RENAMED, release_options
+from workbench.mechanisms.options import release_options
 from workbench.mechanisms.protocol import sensitivity, series_name
 from workbench.noise import Aligned
 from workbench.privacy import DP, LOCAL, ZCDP
@@ -45,7 +45,7 @@ SEEDS = {
     "seed": Control("seed", 0, tuple(range(21)), doc="seed of the noise", place="more"),
     "seeds": Control("seeds", 1, tuple(range(1, 21)), doc="releases of a band", place="more"),
 }
-TAKEN = "budget", "privacy", EPSILON, RHO, "delta", COMPARE, *SEEDS, *RENAMED
+TAKEN = "budget", "privacy", EPSILON, RHO, "delta", COMPARE, *SEEDS
 
 # Examples are made for tables of about a hundred units; TINY holds exactly that many.
 TINY = GaussianSparse(1000, 0.005, 20.0, 8.0, seed=78)

@@ -31,7 +31,6 @@ from workbench.estimates.files import temporary_folder
 from workbench.estimates.release import Release
 from workbench.figures import Export, plots
 from workbench.figures.exported import data_in_words
-from workbench.mechanisms.options import refuse_renamed
 from workbench.value import counted, number
 from workbench.widgets.chart import charts, marker_paths, shared_drawing
 from workbench.widgets.controls import in_places, page_value
@@ -135,7 +134,6 @@ class Panel(anywidget.AnyWidget):
             if resets and page:  # whose other settings are those of the subject before
                 given = read = resets
         for name in given.keys() - controls.keys() if not page else ():
-            refuse_renamed(name)
             raise ValueError(f"no control {name!r}. Controls: {', '.join(controls)}")
         if moved and page:
             moved = [*read][-1:]
