@@ -100,8 +100,7 @@ def _named(name: str) -> Any:
     package, or in a module of the current folder.
     """
     compiled.use_current_folder()
-    ours = name in mechanisms.__all__
-    thing = getattr(mechanisms, name) if ours else compiled.find("mechanisms", name)
+    thing: Any = mechanisms.find(name)
     for module in compiled.stated_modules() if thing is None else ():
         thing = vars(module).get(name, thing)
     if thing is None:

@@ -250,11 +250,10 @@ def export(
 
 def _of_name(name: str) -> str | type[Figure]:
     """Return the name of a mechanism, or the class of a figure, that a name stands for."""
-    from workbench import widgets
     from workbench.figures import find_figure, find_notebooks
     from workbench.value import did_you_mean
 
-    if widgets.is_panel(name):
+    if mechanisms.find(name):
         return name
     try:
         return find_figure(name)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from workbench import compiled, mechanisms
+from workbench import mechanisms
 from workbench.cli import options, screen, serving
 from workbench.cli.budget import amount
 from workbench.cli.options import need_one, option_of
@@ -119,19 +119,11 @@ def _all_options(cls: Any) -> list[str]:
     return [option_of(name) for name in (*declared_options(cls), *own)]
 
 
-def find_mechanism(name: str) -> type | None:
-    """Find the class of a mechanism by its name. The class may be in the workbench, in a module that --with
-    names, or in another installed package.
-    """
-    ours = {ours.lower(): ours for ours in mechanisms.__all__}.get(name.lower())
-    return getattr(mechanisms, ours) if ours else compiled.find("mechanisms", name)
-
-
 def mechanism_class(name: str) -> type:
     """Find the class of a mechanism by its name, in upper or lower case. Raise a ValueError if there is none
     that the command can run.
     """
-    cls = find_mechanism(name)
+    cls = mechanisms.find(name)
     if cls is None:
         known = [c.__name__ for c in each_mechanism()]
         raise ValueError(f"no mechanism {name!r}{did_you_mean(name, known)}")
@@ -267,7 +259,7 @@ class Mechanisms(TyperGroup):
         if len(named) > 1:
             raise ValueError(f"--mechanism {' and '.join(named)}: need one mechanism")
         first = next(iter(rest), "-")
-        is_name = find_mechanism(first) or not Path(first).exists()
+        is_name = mechanisms.find(first) or not Path(first).exists()
         if not named and not first.startswith("-") and is_name:
             named.append(rest.pop(0))
         if named or _HELP & {*args}:

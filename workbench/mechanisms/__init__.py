@@ -5,6 +5,8 @@ loads when you first use one of the mechanisms.
 from importlib import import_module
 from typing import Any
 
+from workbench import compiled
+
 _FILES = {
     "adaptive": "BasicAdaptiveHistogram PrivTree ImprovedAdaptiveHistogram",
     "chosen": "ChosenContributions ChosenThreshold",
@@ -59,6 +61,14 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_FILE_OF[name]}"), name)
+
+
+def find(name: str) -> type | None:
+    """Return the class of a mechanism by its name, in upper or lower case. The class may be in the workbench,
+    in a module that `--with` names, or in another installed package. Return None if there is no such class.
+    """
+    ours = {known.lower(): known for known in __all__}.get(name.lower())
+    return __getattr__(ours) if ours else compiled.find("mechanisms", name)
 
 
 def __dir__() -> list[str]:

@@ -162,13 +162,6 @@ def bank(session: Session | str | Path | None = None, /) -> BankPanel:
     return BankPanel(session if isinstance(session, Session) else Session.open(session))
 
 
-def is_panel(name: str) -> bool:
-    """Return whether the workbench, or another installed package, has a mechanism with this name."""
-    from workbench import compiled, mechanisms
-
-    return name in mechanisms.__all__ or compiled.find("mechanisms", name) is not None
-
-
 def from_settings(name: str, words: Sequence[str]) -> Panel:
     """Return the panel of a mechanism whose name and parameters are given as text, for example in a link.
 
@@ -190,7 +183,11 @@ def from_settings(name: str, words: Sequence[str]) -> Panel:
     ValueError
         If there is no mechanism or control with the given name, or if a value is invalid.
     """
-    from workbench.widgets.mechanism_subject import MechanismSubject, find_mechanism
+    from workbench import mechanisms
+    from workbench.widgets.mechanism_subject import MechanismSubject
     from workbench.widgets.panels import Panel, settings_of
 
-    return Panel(MechanismSubject.of(find_mechanism(name)), **settings_of(words))
+    cls = mechanisms.find(name)
+    if cls is None:
+        raise ValueError(f"there is no mechanism {name!r}; an example is ThresholdSampling")
+    return Panel(MechanismSubject.of(cls), **settings_of(words))

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from workbench import compiled, mechanisms
+from workbench import mechanisms
 from workbench.compiled import pd
 from workbench.data import Interactions, Records, SparseTable
 from workbench.datasets import (
@@ -127,7 +127,7 @@ class MechanismSubject(Subject):
 
     def _beside(self, values: Values) -> list[Any]:
         name = values.get(COMPARE)
-        return [_example(find_mechanism(name), values.get("privacy") == RHO)] if name else []
+        return [_example(mechanisms.find(name), values.get("privacy") == RHO)] if name else []
 
     def at(self, values: Values) -> list[Any]:
         """Return the mechanism with the parameters from the settings. If another mechanism is chosen for
@@ -216,15 +216,6 @@ class MechanismSubject(Subject):
         export = " ".join(["workbench export", self.name, *map(quote, words)]) if known else ""
         options = [release_options(mechanism) for mechanism in self.at(values)]
         return [export, *(f"workbench release YOUR.csv … {o}" for o in options if o)]
-
-
-def find_mechanism(name: str) -> type:
-    """Return the class of a mechanism by its name, from the workbench or another package."""
-    ours = getattr(mechanisms, name, None) if name in mechanisms.__all__ else None
-    found = ours or compiled.find("mechanisms", name)
-    if found is None:
-        raise ValueError(f"there is no mechanism {name!r}; an example is ThresholdSampling")
-    return found
 
 
 def _example(cls: Any, zcdp: bool = False) -> Any:
