@@ -84,11 +84,6 @@ def test_what_selects_nothing_is_refused(run, words, why):
     assert why in run("answer", "x.csv", *words, code=2)
 
 
-def test_answer_says_which_files_are_no_releases(run):
-    assert "does not exist" in run("answer nowhere.csv hour=7", code=2)
-    assert "not a complete release" in run("answer t.csv hour=7", code=2)
-
-
 def test_show_warns_of_noise_alone(run):
     noise = "Most of it may be noise"
     for mechanism in ("StabilityHistogram --delta 1e-9", "LaplaceHistogram"):

@@ -95,49 +95,33 @@ def test_how_many_users_were_cut_is_booked_beside_the_release(run):
     assert "more than" in told and Budget("b.sqlite").remaining == 0.25
 
 
-@pytest.mark.parametrize(
-    "unit, line, says",
-    [
-        (
-            "a trip",
-            f"release {USERS} --budget b.sqlite --epsilon 0.2",
-            "protects 'a trip', not",
-        ),
-        ("a trip", f"release {USERS} --budget b.sqlite --epsilon 0.2", "--unit 'a trip'"),
-        ("a user", release("x.parquet", 0.2, "--seed 1 --simulated"), "does not take --seed"),
-        (
-            "a user",
-            release("x.parquet", 3),
-            "3 is more than the 1 that remain of 1-DP: nothing",
-        ),
-        ("a user", release("x.parquet", "inf"), "need a finite epsilon"),
-        (
-            "a user",
-            release("x.parquet", 0.2).replace("b.sqlite", "t.csv"),
-            "t.csv: not a session",
-        ),
-        (
-            "a user",
-            release("x.parquet", 0.2).replace("b.sqlite", "none"),
-            "none: no such budget file",
-        ),
-        (
-            "a user",
-            release("x.parquet", 0.2).replace("HighPassFilter --theta 20", "Flipping"),
-            "local",
-        ),
-        ("a user", [*NEW, "a user", "--epsilon", "1"], "exists. Continue this budget"),
-        ("a user", [*NEW[:2], "c", *NEW[3:], "x", "--epsilon", "inf"], "need DP(0 < epsilon"),
-        ("a user", [*NEW[:2], "c", *NEW[3:], " ", "--epsilon", "1"], "unit = ' '"),
-        ("a user", "budget show t.csv", "not a session"),
-    ],
-)
-def test_bad_input_is_one_line_and_costs_nothing(run, unit, line, says):
-    run([*NEW, unit, "--epsilon", "1"])
-    if isinstance(line, str) and line.startswith("release") and "--out" not in line:
-        line += " --out x.parquet"
-    assert says in run(line, 2)
-    assert Budget("b.sqlite").remaining == 1.0 and not Path("x").exists()
+STATED = "budget new c --people x"
+BAD = {
+    release("x.parquet", 0.2, "--seed 1 --simulated"): "does not take --seed",
+    release("x.parquet", 3): "3 is more than the 1 that remain of 1-DP: nothing",
+    release("x.parquet", "inf"): "need a finite epsilon",
+    release("x.parquet", 0.2).replace("b.sqlite", "t.csv"): "t.csv: not a session",
+    release("x.parquet", 0.2).replace("b.sqlite", "none"): "none: no such budget file",
+    release("x.parquet", 0.2).replace("HighPassFilter --theta 20", "Flipping"): "local",
+    "budget new b.sqlite --people x --unit 'a user' --epsilon 1": "exists. Continue this budget",
+    f"{STATED} --unit x --epsilon inf": "need DP(0 < epsilon",
+    f"{STATED} --unit ' ' --epsilon 1": "unit = ' '",
+    "budget show t.csv": "not a session",
+}
+
+
+@pytest.mark.parametrize("line", BAD)
+def test_bad_input_is_one_line_and_costs_nothing(run, line):
+    run([*NEW, "a user", "--epsilon", "1"])
+    assert BAD[line] in run(line, 2)
+    assert Budget("b.sqlite").remaining == 1.0 and not Path("c").exists()
+
+
+def test_a_budget_of_another_unit_does_not_pay(run):
+    run([*NEW, "a trip", "--epsilon", "1"])
+    said = run(f"release {USERS} --budget b.sqlite --epsilon 0.2 --out x.parquet", 2)
+    assert "protects 'a trip', not" in said and "--unit 'a trip'" in said
+    assert Budget("b.sqlite").remaining == 1.0
 
 
 def test_a_session_of_one_table_is_no_budget_of_people(run):

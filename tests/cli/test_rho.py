@@ -42,28 +42,29 @@ def test_pure_releases_are_read_at_a_delta_too(run):
     assert "At δ = 1e-06 it is (0.5, 1e-06)-DP" in run("show x.parquet --delta 1e-6")
 
 
-@pytest.mark.parametrize(
-    ("price", "mechanism", "why"),
-    [
-        ("", "GaussianHistogram", "--epsilon or --rho: need exactly one of them"),
-        ("--rho 1 --epsilon 1", "GaussianHistogram", "--epsilon or --rho: need exactly one"),
-        ("--rho 0", "GaussianHistogram", "--rho = 0"),
-        ("--rho nan", "GaussianHistogram", "--rho = nan"),
-        ("--rho inf", "GaussianHistogram", "--rho = inf"),
-        ("--rho -1", "GaussianHistogram", "--rho = -1"),
-        ("--rho 1 --delta 0", "GaussianHistogram", "a rho implies no epsilon at 0"),
-        ("--rho 1 --noise geometric", "Privelet", "need 'gaussian', or leave it out"),
-        (
-            "--epsilon 1",
-            "GaussianHistogram",
-            "draws Gaussian noise, which ε alone does not pay for: add --delta",
-        ),
-        ("--rho 1", "LaplaceHistogram", "takes no ZCDP"),
-        ("--rho 1 --delta 1", "GaussianHistogram", "delta"),
-    ],
-)
-def test_what_is_refused_is_said_before_anything_is_read(run, price, mechanism, why):
-    assert why in run(release("x.parquet", price, mechanism), 2)
+BAD = {
+    "": "--epsilon or --rho: need exactly one of them",
+    "--rho 1 --epsilon 1": "--epsilon or --rho: need exactly one",
+    "--rho 0": "--rho = 0",
+    "--rho nan": "--rho = nan",
+    "--rho inf": "--rho = inf",
+    "--rho -1": "--rho = -1",
+    "--rho 1 --delta 0": "a rho implies no epsilon at 0",
+    "--rho 1 --delta 1": "delta",
+    "--epsilon 1": "draws Gaussian noise, which ε alone does not pay for: add --delta",
+}
+
+
+@pytest.mark.parametrize("price", BAD)
+def test_a_price_that_is_wrong_is_refused(run, price):
+    assert BAD[price] in run(release("x.parquet", price), 2)
+    assert not Path("x.parquet").exists()
+
+
+def test_a_mechanism_refuses_a_price_that_does_not_buy_its_noise(run):
+    assert "takes no ZCDP" in run(release("x.parquet", "--rho 1", "LaplaceHistogram"), 2)
+    geometric = release("x.parquet", "--rho 1 --noise geometric", "Privelet")
+    assert "need 'gaussian', or leave it out" in run(geometric, 2)
     assert not Path("x.parquet").exists()
 
 
