@@ -13,11 +13,9 @@ import re
 import secrets
 import threading
 from collections.abc import Callable, Mapping
-from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from math import inf
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
@@ -59,8 +57,8 @@ class Answered(NamedTuple):
     """
 
     html: str
-    question: TypedQuestion | None = None
-    prices: Mapping[float, Price] = MappingProxyType({})
+    question: TypedQuestion | None
+    prices: Mapping[float, Price]
 
 
 class BankView:
@@ -114,10 +112,9 @@ class BankView:
                 refused = self._in_words(e)
             except MemoryError:
                 refused = "There is not enough memory for this question."
-            html = _page().render(
+            html = template(_PAGE).render(
                 self._seen,
                 owner=self.owner,
-                style=_PAGE.with_suffix(".css").read_text(),
                 controls=self._controls(fields),
                 fields=fields,
                 refused=refused,
@@ -297,11 +294,6 @@ def _typed(text: str) -> str:
     """Return a name or a label as a user types it in a question, in quotes if necessary."""
     is_plain = re.fullmatch(r"[\w<>+-]+", text) and text not in ("and", "by", "in")
     return text if is_plain else '"' + text.replace('"', '""') + '"'
-
-
-@cache
-def _page() -> Any:
-    return template(_PAGE)
 
 
 # Panel

@@ -119,8 +119,7 @@ class PublishingPage(anywidget.AnyWidget):
             certainty=certainty,
         )
         page = template(_PAGE.with_suffix(".html"))
-        style = _PAGE.with_suffix(".css").read_text()
-        self.html = page.render(given, style=style, **shown)
+        self.html = page.render(given, **shown)
 
     def _shown(self) -> dict[str, Any]:
         """Return the values for the template of this step."""

@@ -10,6 +10,7 @@ import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from html import escape
 from importlib.util import find_spec
 from io import BytesIO
@@ -371,6 +372,7 @@ def _zip(folder: Path, archive: Path) -> None:
             out.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
 
 
+@cache
 def template(path: Path) -> Any:
     """Return the HTML template in a file. The template escapes special characters in the texts that are
     inserted.
