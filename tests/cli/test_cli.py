@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import nbformat
@@ -20,6 +19,7 @@ from typer.testing import CliRunner
 
 from docs.pages.api import commands
 from tests.cli.commands import last_options, run_command
+from tests.widgets.pages import until
 from workbench.cli import app
 from workbench.estimates import files
 from workbench.estimates.release import Release
@@ -642,21 +642,19 @@ def test_whereis_prints_what_a_file_says_and_refuses_to_spend_again(run, tmp_pat
     assert "figure with simulated noise" in complaint(run(f"whereis --check {file}", code=2))
 
 
-@pytest.mark.parametrize(
-    "command, shown",
-    [
-        ("rm -rf .", ""),
-        ("workbench release private.csv", ""),
-        ("workbench release t.csv --seed 1 --simulated", ""),
-        ("workbench export 'a", ""),
-        ("workbench export a;rm -rf", "workbench export 'a;rm' -rf\n"),
-    ],
-)
-def test_whereis_of_somebody_elses_file_prints_nothing_that_does_harm(
-    run, tmp_path, command, shown
-):
+STRANGE = {
+    "rm -rf .": "",
+    "workbench release private.csv": "",
+    "workbench release t.csv --seed 1 --simulated": "",
+    "workbench export 'a": "",
+    "workbench export a;rm -rf": "workbench export 'a;rm' -rf\n",
+}
+
+
+@pytest.mark.parametrize("command", STRANGE)
+def test_whereis_prints_nothing_of_a_strangers_file_that_does_harm(run, tmp_path, command):
     file = recorded(tmp_path / "a.md", command=command, title="\x1b[2J")
-    told = run(f"whereis {file}").stdout
+    told, shown = run(f"whereis {file}").stdout, STRANGE[command]
     assert told.endswith(f"\n\n{shown}") if shown else command not in told
     assert "\x1b" not in told
     assert complaint(run(f"whereis --check {file}", code=2))
@@ -672,13 +670,6 @@ def test_whereis_says_that_rows_differ(run, tmp_path):
 def test_explore_says_what_it_needs(run, tmp_path):
     assert "'nowhere' does not exist" in complaint(run("explore --notebooks nowhere", code=2))
     assert "no such notebook" in complaint(run(f"explore --notebooks {tmp_path}", code=2))
-
-
-def until(happened, seconds=90):
-    end = time.monotonic() + seconds
-    while not happened():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.05)
 
 
 def test_a_release_says_how_much_of_it_nothing_would_give(run):

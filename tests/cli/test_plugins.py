@@ -88,31 +88,18 @@ def table(tmp_path):
     return tmp_path
 
 
-def release(*more, cwd, path=""):
-    asked = (
-        "release",
-        "rows.csv",
-        "--domain",
-        "domain.json",
-        "--bound",
-        "1,1",
-        "--unit",
-        "person",
-        "--epsilon",
-        "1",
-    )
-    return workbench(*asked, "--out", "out.parquet", *more, cwd=cwd, path=path)
+def release(more, cwd, path=""):
+    line = "release rows.csv --domain domain.json --bound 1,1 --unit person --epsilon 1"
+    return workbench(*f"{line} --out out.parquet {more}".split(), cwd=cwd, path=path)
 
 
 def test_a_module_that_is_named_is_known_and_no_other(table):
     made = workbench("new", "mechanism", "OutsiderHistogram", cwd=table)
     assert made.returncode == 0 and "workbench laws outsider_histogram:Outsider" in made.stdout
     assert len((table / "outsider_histogram.py").read_text().splitlines()) <= 52
-    unknown = release("--mechanism", "OutsiderHistogram", cwd=table)
+    unknown = release("--mechanism OutsiderHistogram", cwd=table)
     assert unknown.returncode == 2 and "no mechanism 'OutsiderHistogram'" in unknown.stderr
-    done = release(
-        "--mechanism", "OutsiderHistogram", "--with", "outsider_histogram", cwd=table
-    )
+    done = release("--mechanism OutsiderHistogram --with outsider_histogram", cwd=table)
     assert done.returncode == 0, done.stderr
     shown = workbench("show", "out.parquet", cwd=table)  # which knows nothing of the module
     assert "OutsiderHistogram(" in shown.stdout and shown.returncode == 0
@@ -191,13 +178,13 @@ def test_a_command_stops_at_once_at_a_module_that_cannot_be_imported(
 def test_bad_names_are_said_in_a_line(table):
     again = workbench("new", "mechanism", "mine", cwd=table)
     assert again.returncode == 2 and "need the name of a class" in again.stderr
-    missing = release("--mechanism", "X", "--with", "no_such_module", cwd=table)
+    missing = release("--mechanism X --with no_such_module", cwd=table)
     assert missing.returncode == 2 and "there is no such module" in missing.stderr
     (table / "broken.py").write_text("import no_such_thing")
-    broken = release("--mechanism", "X", "--with", "broken", cwd=table)
+    broken = release("--mechanism X --with broken", cwd=table)
     assert "--with broken: No module named 'no_such_thing'" in broken.stderr
     (table / "other.py").write_text("x = 1")
-    lacking = release("--mechanism", "other:Y", cwd=table, path=table)
+    lacking = release("--mechanism other:Y", cwd=table, path=table)
     assert "module other has no Y" in lacking.stderr
 
 
@@ -219,9 +206,7 @@ def test_an_installed_package_is_known_by_its_entry_points(table, tmp_path):
         pytest.skip("no package index is reached, and the package's builder is not installed")
     assert built.returncode == 0, built.stderr
 
-    done = release(
-        "--mechanism", "OutsiderHistogram", "--noise", "laplace", cwd=table, path=site
-    )
+    done = release("--mechanism OutsiderHistogram --noise laplace", cwd=table, path=site)
     assert done.returncode == 0, done.stderr
     results = table / "results"
     run = ("reproduce", "outsiders2026_fig1", "-p", "epsilon=0.5,1", "--results", str(results))

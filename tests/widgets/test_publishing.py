@@ -5,13 +5,13 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from concurrent.futures import Future
 from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
+from tests.widgets.pages import until
 from workbench.owner import Budget
 from workbench.owner.publication import alone_in
 from workbench.widgets import publishing
@@ -62,12 +62,8 @@ def filled(page):
 
 
 def settled(page):
-    end = time.monotonic() + 60
-    while not page.state.is_published:
-        assert time.monotonic() < end, page.html
-        time.sleep(0.2)
-    while page.state.is_running:
-        time.sleep(0.1)
+    until(lambda: page.state.is_published, 60.0)
+    until(lambda: not page.state.is_running)
 
 
 def test_choices_are_on_disk_and_no_value_of_the_table_is_shown(page, tmp_path):
