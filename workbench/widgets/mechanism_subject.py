@@ -40,7 +40,6 @@ EXAMPLE_EPSILON, EXAMPLE_RHO, EXAMPLE_DELTA = 1.0, 0.5, 1e-6
 EPSILON, RHO = "epsilon", "rho"
 ACCEPTS = {EPSILON: "accepts_dp", RHO: "accepts_zcdp"}
 COMPARE = "compare"
-STATED_DELTA = 1e-6  # at which a ρ is stated as an ε as well
 SEEDS = {
     "seed": Control("seed", 0, tuple(range(21)), doc="seed of the noise", place="more"),
     "seeds": Control("seeds", 1, tuple(range(1, 21)), doc="releases of a band", place="more"),
@@ -171,9 +170,8 @@ class MechanismSubject(Subject):
         facts = [("data", repr(self.dataset))]
         for name, release in zip(names, releases, strict=True):
             of = f", {name}" if len(made) > 1 else ""
-            described = release.describe(
-                STATED_DELTA if isinstance(release.privacy, ZCDP) else None
-            )
+            is_rho = isinstance(release.privacy, ZCDP)  # which is stated as an ε as well
+            described = release.describe(EXAMPLE_DELTA if is_rho else None)
             if hasattr(release.mechanism, "decision_facts"):
                 by = data.hierarchy, sensitivity(data)
                 described += release.mechanism.decision_facts(*by).items()
@@ -240,8 +238,7 @@ def _rivals(mechanism: Any, budget: str) -> list[str]:
     return [
         cls.__name__
         for cls in mechanisms.ALL
-        if cls is not own and hasattr(cls, "takes") and kind(cls) == kind(mechanism)
-        if getattr(cls, ACCEPTS[budget], True)
+        if cls is not own and kind(cls) == kind(mechanism) and getattr(cls, ACCEPTS[budget])
     ]
 
 
