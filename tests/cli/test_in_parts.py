@@ -39,15 +39,6 @@ def test_a_folder_in_parts_is_the_folder(run):
     assert not any(Path("scratch").iterdir())
 
 
-def test_two_threads_release_what_one_does(run):
-    for workers in (1, 2):
-        how = f"{FILTER} --seed 3 --simulated --scratch scratch --workers {workers}"
-        run(f"{ASK} {how} --out {workers}.parquet")
-    one, two = (Release.load(f"{workers}.parquet") for workers in (1, 2))
-    assert one.estimate.to_arrow().equals(two.estimate.to_arrow())
-    assert not any(Path("scratch").iterdir())
-
-
 def test_interactions_in_parts(run):
     how = "--mechanism SRA --l 200 --item zone --context hour --epsilon 1e6 --epsilon-is-meant"
     run(f"{ASK} {how} --out whole.parquet")
@@ -67,13 +58,3 @@ def test_a_budget_is_spent_when_all_rows_were_read(run):
     run(paid)
     assert Budget("b.json").remaining == 1e6
     assert not any(Path("scratch").iterdir())
-
-
-def test_what_is_not_released_in_parts_is_said_before_anything_is_read(run):
-    for words, why in (
-        ("--bound 9,9 --mechanism LaplaceHistogram", "needs all cells"),
-        ("--bound 9,9 --mechanism HighPassFilter --theta 1 --scratch gone", "no such folder"),
-    ):
-        line = f"{ASK} --epsilon 1 {words} --out o.parquet"
-        line += "" if "gone" in words else " --workers 1"
-        assert why in run(line, code=2).stderr
