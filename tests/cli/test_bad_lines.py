@@ -1,4 +1,7 @@
-"""Some 300 command lines that cannot be done: each is one clear line on stderr, and nothing is written."""
+"""More than 300 command lines that cannot be done: each is one clear line on stderr, and nothing is written.
+
+Lines whose words are tested stand in a table `BAD` or `NAMED` of the other files.
+"""
 
 import gzip
 import json
@@ -107,45 +110,25 @@ def _of_release():
     for option in ("--theta", "--size", "--sides"):
         for text in (*NUMBERS, "nan", "inf", "-1"):
             yield f"{BASE} --mechanism HighPassFilter {option}={shlex.quote(text)}"
-    for text in ("0", "-1", "nan", "inf", "-inf", "1e-400"):
+    for text in ("-1", "-inf", "1e-400"):
         yield last_options(f"{FILTER} --epsilon {text}")
-    for text in (
-        "1",
-        "1,x",
-        "0,1",
-        "1,nan",
-        "1,0",
-        "-1,1",
-        "1.5,1",
-        "1,1,1,1",
-        "2,1,9",
-        "",
-        "1_0,1",
-    ):
+    for text in ("", *"1,0 -1,1 1.5,1 1,1,1,1 2,1,9 1_0,1".split()):
         yield last_options(f"{FILTER} --bound {shlex.quote(text)}")
     for text in ("2", "-1", "nan"):
         yield last_options(f"{FILTER} --delta {text}")
     for name in ("", "DirichletSynthesis", "../x"):
         yield f"{BASE} --mechanism {shlex.quote(name)}"
     for rest in (
-        "--theta", "--tau 3", "--l 3", "--thet 3", "--nope", "--nope=3", "-x", "more",
-        "--seed 1", "--seed -1 --simulated", "--out there/new.parquet", "--out t.csv", "--out domain.json",
-        "--out .", "--out new.txt", "--domain nowhere.json", "--domain t.csv", "--domain .",
-        "--domain-from-data", "--count nothing", "--count home", "--count word", "--item home",
-        "--context age", "--user nobody", "--report-cut 1", "--choose theta=1,2",
-        "--choose-epsilon 1", "--choose sides=1,2 --choose-epsilon 1", "--box x=0..1", "--strings word",
-        "--taxonomy codes.csv", "--budget nowhere.budget", "--budget t.csv", "--unit ''", "--transform x",
-        "--user who --report-cut 0", "--user who --report-cut nan", "--user who --report-cut x",
+        "--nope", "--nope=3", "-x", "more", "--seed -1 --simulated", "--out domain.json", "--out .",
+        "--out new.txt", "--domain .", "--count word", "--context age", "--choose theta=1,2",
+        "--choose-epsilon 1", "--choose sides=1,2 --choose-epsilon 1", "--box x=0..1",
+        "--taxonomy codes.csv", "--transform x", "--user who --report-cut x",
     ):  # fmt: skip
         yield last_options(f"{FILTER} {rest}")
     yield from (
-        "release", "release t.csv", "release t.csv --epsilon 1", "release --out new.parquet",
+        "release t.csv", "release --out new.parquet",
         "release t.csv --epsilon 1 --out new.parquet --mechanism HighPassFilter",
         "release t.csv --epsilon 1 --out new.parquet --bound 1,1 --mechanism HighPassFilter",
-        "release t.csv --epsilon 1 --out new.parquet --bound 1,1 --domain domain.json --theta 3 "
-        "--mechanism HighPassFilter",
-        "release nowhere.csv --epsilon 1 --out new.parquet --bound 1,1 --domain domain.json --unit row "
-        "--mechanism HighPassFilter --theta 1",
     )  # fmt: skip
 
 
@@ -166,54 +149,43 @@ def _of_files():
 
 def _of_kinds():
     for rest in (
-        "--mechanism SRA", "--mechanism SRA --l 0", "--mechanism SRA --l x", "--mechanism SRA --l 2 --l 3",
-        "--mechanism HPA --l 2", "--mechanism HPA --l 2 --d 0", "--mechanism HPA --l 2 --d 1 --split 1,1",
-        "--mechanism LPA", "--mechanism LPA --bound 0", "--mechanism LPA --bound 1,1",
+        "--mechanism SRA --l 0", "--mechanism SRA --l x", "--mechanism HPA --l 2 --d 0",
+        "--mechanism HPA --l 2 --d 1 --split 1,1", "--mechanism LPA --bound 0",
         "--mechanism FPA --bound 3 --k 2", "--mechanism GS --bound 3 --grouping best",
-        "--mechanism GS --bound 3 --beta 0", "--mechanism SRA --l 2 --count n",
-        "--mechanism SRA --l 2 --domain-from-data", "--mechanism SRA --l 2 --item nothing",
+        "--mechanism GS --bound 3 --beta 0", "--mechanism SRA --l 2 --domain-from-data",
+        "--mechanism SRA --l 2 --item nothing",
         "--mechanism SRA --l 2 --item home --context home", "--mechanism SRA --l 2 --report-cut 0",
         "--mechanism SRA --l suggested", "--mechanism SRA --choose l=0,1 --choose-epsilon 1",
     ):  # fmt: skip
         yield f"{USERS} {rest}"
     for rest in (
-        "", "--box x", "--box x=1", "--box x=0..x", "--box x=5..1", "--box x=0..0", "--box =0..1",
-        "--box x=0..inf", "--box x=0..nan", "--box x=0..1,x=0..1", "--box nothing=0..1", "--box word=0..9",
-        "--box x=0..9 --levels 0", "--box x=0..9 --levels 99", "--box x=0..9,y=0..9 --strings word",
+        "--box x", "--box x=1", "--box x=0..x", "--box x=0..0", "--box =0..1", "--box x=0..inf",
+        "--box x=0..nan", "--box x=0..1,x=0..1", "--box nothing=0..1", "--box x=0..9 --levels 0",
+        "--box x=0..9 --levels 99",
         "--strings nothing", "--strings word --length 0", "--strings word --length 999",
-        "--strings word --alphabet aa", "--strings word --alphabet ''", "--taxonomy nowhere.csv",
-        "--taxonomy t.csv --code home", "--taxonomy codes.csv --code nothing", "--box x=0..9 --domain "
-        "domain.json", "--box x=0..9 --threshold -1", "--box x=0..9 --measure 2", "--box x=0..9 --depth 3",
+        "--strings word --alphabet aa", "--strings word --alphabet ''", "--taxonomy t.csv --code home",
+        "--taxonomy codes.csv --code nothing", "--box x=0..9 --threshold -1",
+        "--box x=0..9 --measure 2", "--box x=0..9 --depth 3",
         "--box x=0..9 --count word", "--box count=0..9", "--box x=0..9 --bound 1",
     ):  # fmt: skip
         yield last_options(f"{POINTS} {rest}")
     laplace = f"{BASE} --mechanism LaplaceQueries"
     for rest in (
-        "", "--marginals 0", "--marginals 3", "--marginals x", "--marginals -1", "--marginals t.csv",
-        "--marginals codes.csv", "--workload nowhere.txt", "--workload t.csv", "--workload half.json",
-        "--workload list.json", "--workload empty.csv", "--workload deep.json", "--workload .",
-        "--marginals 1 --workload t.csv", "--marginals 1 --noise x",
+        "", "--marginals 0", "--marginals x", "--marginals -1", "--marginals codes.csv",
+        "--workload nowhere.txt", "--workload t.csv", "--workload half.json", "--workload list.json",
+        "--workload empty.csv", "--workload deep.json", "--workload .", "--marginals 1 --noise x",
     ):  # fmt: skip
         yield f"{laplace} {rest}"
     for rest in (
-        "--rows 0", "--rows -1", "--rows 1.5", "--rows x", "--rows 1_0", "--rows 1e99", "--rows ''",
-        "--marginals 0", "--marginals 9", "--marginals nowhere", "--marginals deep.json", "--out new.txt",
-        "--out new", "--out t.csv", "--epsilon 0", "--domain nowhere.json", "--bound 1", "--seed 3",
-        "--mechanism SRA", "--nope",
+        "--rows -1", "--rows 1.5", "--rows 1_0", "--rows 1e99", "--rows ''", "--marginals 0",
+        "--marginals nowhere", "--marginals deep.json", "--out new", "--epsilon 0",
+        "--domain nowhere.json", "--bound 1", "--seed 3", "--mechanism SRA", "--nope",
     ):  # fmt: skip
         yield last_options(f"{SYNTHESIZE} {rest}")
 
 
 def _of_others():
-    for file in (
-        "nowhere.parquet",
-        "t.csv",
-        "plain.parquet",
-        "torn.parquet",
-        ".",
-        "domain.json",
-        "",
-    ):
+    for file in ("", *". nowhere.parquet t.csv plain.parquet torn.parquet domain.json".split()):
         yield f"show {shlex.quote(file)}"
         yield f"answer {shlex.quote(file)} home=kent"
     for top in (*NUMBERS, "-1"):
@@ -225,8 +197,7 @@ def _of_others():
     ):  # fmt: skip
         yield f"answer good.parquet {shlex.quote(query)}"
     yield from (
-        "answer good.parquet", "answer", "show", "answer good.parquet home=kent --belief empty",
-        "answer good.parquet home=kent --error --belief x", "answer good.parquet --errors home=kent",
+        "answer", "show", "answer good.parquet --errors home=kent",
     )  # fmt: skip
     for rest in (
         "--epsilon 0", "--epsilon nan", "--epsilon x", "--size 0", "--size 1_0", "--size -1", "--size 1e9",
@@ -242,36 +213,27 @@ def _of_others():
     yield from ("advise", "advise --epsilon 1", "advise --epsilon 1 --size 3")
     yield from (
         "budget new", "budget new b", "budget new b --people p --unit u --epsilon 0",
-        "budget new b --people p --unit u --epsilon inf", "budget new b --people '' --unit u --epsilon 1",
-        "budget new b --people p --unit '' --epsilon 1",
+        "budget new b --people '' --unit u --epsilon 1",
         "budget new b --people p --unit u --epsilon 1 --delta 2",
         "budget new b --people p --unit u --epsilon 1 --relation x",
-        "budget new there/b --people p --unit u "
-        "--epsilon 1", "budget new t.csv --people p --unit u --epsilon 1", "budget show nowhere",
-        "budget show t.csv", "budget show .", "budget spend", "budget show",
-        "budget new b --people p --unit u --epsilon 1_0",
+        "budget new there/b --people p --unit u --epsilon 1",
+        "budget new t.csv --people p --unit u --epsilon 1", "budget show nowhere", "budget show .",
+        "budget spend", "budget show", "budget new b --people p --unit u --epsilon 1_0",
     )  # fmt: skip
     yield from (
-        "domain", "domain new", "domain new --from nowhere.csv", "domain new --from torn.parquet",
-        "domain new --from empty.csv", "domain new --from t.csv --out domain.json", "domain check",
-        "domain check nowhere.json t.csv", "domain check domain.json nowhere.csv",
-        "domain check t.csv t.csv",
+        "domain", "domain new --from torn.parquet", "domain new --from empty.csv",
+        "domain new --from t.csv --out domain.json", "domain check",
         "domain check domain.json torn.parquet", "domain nope", "domain new --from .",
     )  # fmt: skip
     yield from (
         "nope", "--nope", "data nope", "data path nothing", "data verify nothing", "data fetch nothing",
         "data path", "whereis", "whereis nowhere.png", "whereis t.csv", "whereis .", "export",
-        "export nothing",
-        "export HighPassFilter --width x", "export HighPassFilter --format xyz",
-        "export HighPassFilter --font x",
         "export nothing -p a=b", "new", "new mechanism", "new mechanism lower", "new mechanism ../X",
-        "laws",
-        "laws nothing", "laws nowhere:X", "laws workbench:X", "init", "init .",
-        "reproduce --workers x", "reproduce --profile full",
-        "reproduce --workers 0", "reproduce --timeout x", "reproduce --timeout 0",
-        "reproduce nothing", "lab --port x", "explore --port x", "audit nothing", "audit --epsilon x",
-        "audit --epsilon 0", "audit --seconds 0", "audit --runs 1", "audit --runs x", "data fetch",
-        "release --with nowhere_at_all t.csv", "--with", "--with nowhere_at_all release t.csv",
+        "laws", "laws nothing", "laws nowhere:X", "laws workbench:X", "init", "init .",
+        "reproduce --workers x", "reproduce --profile full", "reproduce --workers 0",
+        "reproduce --timeout x", "reproduce --timeout 0", "reproduce nothing", "lab --port x",
+        "explore --port x", "audit --runs x", "data fetch", "release --with nowhere_at_all t.csv",
+        "--with", "--with nowhere_at_all release t.csv",
     )  # fmt: skip
 
 
