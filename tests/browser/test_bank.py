@@ -1,15 +1,13 @@
 """The page of a bank, and its panel, in a real browser: by keys alone, on a narrow screen."""
 
-import threading
-
 import nbformat
 import numpy as np
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 from tests.browser.conftest import served
+from tests.widgets.test_bank import running
 from workbench import DP, Bound, Domain, Marginals, Session, SparseTable
-from workbench.widgets.bank_page import BankPage
 
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.slow]
 DOMAIN = Domain(("sex", "place"), (2, 3), (("F", "M"), ("Bern", "Genf", "<b>Chur</b>")))
@@ -19,10 +17,7 @@ def test_a_question_is_chosen_and_a_pair_is_followed(opened, tmp_path):
     table = SparseTable.from_keys(DOMAIN, range(6), np.full(6, 50), Bound())
     with Session.open(tmp_path / "x.session", table, DP(2.0), total=300) as session:
         session.ask(Marginals(1), 1.0)
-    page = BankPage(tmp_path / "x.session")
-    thread = threading.Thread(target=page.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with running(tmp_path / "x.session") as page:
         opened.set_viewport_size(dict(width=390, height=844))
         opened.emulate_media(color_scheme="dark")
         opened.goto(page.address)
@@ -51,10 +46,6 @@ def test_a_question_is_chosen_and_a_pair_is_followed(opened, tmp_path):
         opened.wait_for_function("document.querySelector('select[name=a0]').value === '*'")
         assert answer.locator("tbody").first.locator("tr").count() == 6
         assert opened.locator("script").count() == 0 and opened.wrong == []
-    finally:
-        page.shutdown()
-        page.server_close()
-        thread.join(10)
 
 
 def test_a_panel_keeps_the_focus_and_shows_the_answer(opened, tmp_path):

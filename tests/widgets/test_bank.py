@@ -50,15 +50,24 @@ def path(tmp_path_factory):
     return path
 
 
-@pytest.fixture(scope="module")
-def page(path):
+@contextmanager
+def running(path):
+    """The page of a bank, while its server runs."""
     page = BankPage(path)
     thread = threading.Thread(target=page.serve_forever, daemon=True)
     thread.start()
-    yield page
-    page.shutdown()
-    page.server_close()
-    thread.join(10)
+    try:
+        yield page
+    finally:
+        page.shutdown()
+        page.server_close()
+        thread.join(10)
+
+
+@pytest.fixture(scope="module")
+def page(path):
+    with running(path) as page:
+        yield page
 
 
 FEMALE_BY_AGE = {"a0": "=F", "a1": "*"}
