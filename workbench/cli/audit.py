@@ -101,7 +101,7 @@ def _named(name: str) -> Any:
     """
     compiled.use_current_folder()
     thing: Any = mechanisms.find(name)
-    for module in compiled.stated_modules() if thing is None else ():
+    for module in compiled.stated_modules() if name not in mechanisms.__all__ else ():
         thing = vars(module).get(name, thing)
     if thing is None:
         raise ValueError(

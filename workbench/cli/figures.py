@@ -253,7 +253,7 @@ def _of_name(name: str) -> str | type[Figure]:
     from workbench.figures import find_figure, find_notebooks
     from workbench.value import did_you_mean
 
-    if mechanisms.find(name):
+    if mechanisms.find(name) is not None:
         return name
     try:
         return find_figure(name)

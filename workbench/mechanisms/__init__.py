@@ -64,11 +64,13 @@ def __getattr__(name: str) -> Any:
 
 
 def find(name: str) -> type | None:
-    """Return the class of a mechanism by its name, in upper or lower case. The class may be in the workbench,
-    in a module that `--with` names, or in another installed package. Return None if there is no such class.
+    """Return the class of a mechanism by its name. The class may be in the workbench, in a module that `--with`
+    names, or in another installed package. For classes of the workbench, case does not matter. Return None if
+    there is no such class.
     """
+    other = None if name in __all__ else compiled.find("mechanisms", name)
     ours = {known.lower(): known for known in __all__}.get(name.lower())
-    return __getattr__(ours) if ours else compiled.find("mechanisms", name)
+    return __getattr__(ours) if ours and other is None else other
 
 
 def __dir__() -> list[str]:
