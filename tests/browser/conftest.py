@@ -40,11 +40,13 @@ def outside(asked):
 
 @pytest.fixture
 def opened(browser):
-    """A page, and what went wrong on it; no request of any of its frames leaves this machine."""
+    """A page on which nothing goes wrong; no request of any of its frames leaves this machine."""
     context = recorded(browser)
+    wrong = []
+    context.pages[0].on("pageerror", lambda error: wrong.append(str(error)))
     yield context.pages[0]
     context.close()
-    assert outside(context.asked) == []
+    assert wrong == [] and outside(context.asked) == []
 
 
 def recorded(browser):
@@ -59,8 +61,6 @@ def recorded(browser):
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
-    page.wrong = []
-    page.on("pageerror", lambda error: page.wrong.append(str(error)))
     return context
 
 

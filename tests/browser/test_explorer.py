@@ -174,7 +174,6 @@ def test_in_jupyterlab(opened, tmp_path):
         used(opened, root, tmp_path)
         stopped(opened, root)
         assert opened.locator(".jp-Notebook.jp-mod-editMode").count() == 0
-    assert opened.wrong == []
 
 
 def test_as_a_dashboard(opened, tmp_path):
@@ -216,4 +215,3 @@ def test_as_a_dashboard(opened, tmp_path):
         assert len(kernels - live()) == 1
         opened.goto(link)  # the cookie of the first visit lets it in
         settled(opened, opened.locator("[data-panel=ThresholdSampling]"), "epsilon=0.25")
-    assert opened.wrong == []

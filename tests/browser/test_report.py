@@ -25,13 +25,9 @@ def top(tmp_path_factory):
 
 
 @pytest.fixture
-def page(browser, top):
-    page = browser.new_page(viewport={"width": 1400, "height": 900})
-    wrong = []
-    page.on("pageerror", lambda error: wrong.append(error))
-    yield page
-    page.close()
-    assert wrong == []
+def page(opened):
+    opened.set_viewport_size({"width": 1400, "height": 900})
+    return opened
 
 
 def test_a_statement_in_focus_keeps_its_series_and_others_fade(page, top):

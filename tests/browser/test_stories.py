@@ -24,20 +24,16 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture
-def story(browser, folder):
+def story(opened, folder):
     """Open a story at an address. An error on the page or a request fails the test."""
-    page = browser.new_page(viewport={"width": 1400, "height": 900})
-    wrong, asked = [], []
-    page.on("pageerror", lambda error: wrong.append(error))
-    page.on("request", lambda request: asked.append(request.url))
+    opened.set_viewport_size({"width": 1400, "height": 900})
 
-    def opened(name, address=""):
-        page.goto((folder / f"{name}.html").as_uri() + address)
-        return page
+    def show(name, address=""):
+        opened.goto((folder / f"{name}.html").as_uri() + address)
+        return opened
 
-    yield opened
-    page.close()
-    assert wrong == [] and all(url.startswith("file:") for url in asked)
+    yield show
+    assert all(url.startswith("file:") for url in opened.context.asked)
 
 
 def press(page, place, *keys):
