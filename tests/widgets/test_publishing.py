@@ -266,11 +266,6 @@ def test_in_a_browser_from_the_file_to_the_zip(page, opened, tmp_path):  # noqa:
     assert (tmp_path / "out.zip").exists()
 
 
-def page_of(folder):
-    """Another tab, after the browser was closed."""
-    return PublishingPage(folder / "publication.json", folder)
-
-
 def test_noise_and_what_is_left_out_are_drawn_where_they_are():
     """Neither is flat, although each is much smaller than the error at one end."""
     errors = [
