@@ -4,7 +4,6 @@ has written.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
@@ -12,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from shlex import quote
-from typing import Any, NamedTuple
+from typing import Any
 
 from rich.filesize import decimal
 
@@ -20,48 +19,12 @@ from workbench import figures
 from workbench.compiled import pd
 from workbench.figures import sources
 from workbench.figures.figure import DataUsed, paper_of
-from workbench.figures.saved import write_atomically
 from workbench.figures.sources import read_passages
 from workbench.figures.status import LOG, read_status
 from workbench.mechanisms.options import parameter_help
 from workbench.trials import claims
 from workbench.trials.claims.declared import texts
 from workbench.value import counted
-
-# Thumbnails
-
-WIDTH = 480  # pixels, at most
-_COLOURS = 64
-
-
-class Thumbnail(NamedTuple):
-    """Small picture, with the name of its file, its size in pixels, and the profile of the run that it
-    shows.
-    """
-
-    name: str
-    width: int
-    height: int
-    profile: str
-
-
-def write_thumbnail(picture: Path, file: Path) -> Thumbnail:
-    """Write a small PNG of a picture to `file`, unless the file exists and is up to date."""
-    from PIL import Image
-    from PIL.PngImagePlugin import PngInfo
-
-    if not file.exists() or file.stat().st_mtime < picture.stat().st_mtime:
-        told = PngInfo()
-        with Image.open(picture) as image:
-            record = json.loads(image.info.get("workbench", "{}"))
-            told.add_text("profile", record.get("profile") or image.info.get("profile", ""))
-            small = image.convert("RGB")
-        small.thumbnail((WIDTH, 2 * WIDTH))
-        few = small.quantize(_COLOURS, Image.Quantize.FASTOCTREE)
-        write_atomically(file, lambda draft: few.save(draft, "PNG", pnginfo=told))
-    with Image.open(file) as image:
-        return Thumbnail(file.name, *image.size, image.info.get("profile", ""))
-
 
 # Statements
 
@@ -240,7 +203,7 @@ class Entry:
     seconds: float | None = None
     failed: str = ""
     notebook_file: Path | None = None
-    thumbnail: Thumbnail | None = None
+    small: tuple[str, str] | None = None  # address and profile of the committed picture
 
     @property
     def heading(self) -> str:
@@ -369,9 +332,9 @@ class Entry:
     @property
     def pictures(self) -> list[str]:
         """Addresses of the picture and of its supplement. They are SVG files or, if those are large, PNG
-        files.
+        files. Without a run, the only picture is the small one that is committed.
         """
-        found = []
+        found = [self.small[0]] if self.small else []
         for images in (self.figure.images, self.figure.supplement) if self.figure else ():
             if "svg" in images and images["svg"].stat().st_size <= LARGEST_SVG:
                 found.append(self._address(images["svg"]))

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from functools import cache, cached_property, partial
 from io import BytesIO
 from pathlib import Path
+from shutil import copyfile
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from workbench import figures
-from workbench.compiled import load_nbformat, template_folder
+from workbench.compiled import load_nbformat
 from workbench.figures import plots, recorded, sources
 from workbench.figures.entries import (
     Entry,
@@ -27,11 +28,10 @@ from workbench.figures.entries import (
     collect,
     count,
     published,
-    write_thumbnail,
 )
 from workbench.figures.saved import write_text
 from workbench.figures.sources import markdown
-from workbench.figures.stories import OF_PAPER, STORIES, THUMBNAILS, write_stories
+from workbench.figures.stories import OF_PAPER, STORIES, thumbnail, write_stories
 from workbench.trials import claims
 from workbench.value import cell, counted
 
@@ -105,12 +105,9 @@ class Index:
     ----------
     paper : str
         Name of the paper's folder, for example "cormode2012".
-    results : path, optional
-        Folder of results. Default: the project's folder of results.
     """
 
     paper: str
-    results: Path | None = None
 
     def entries(self) -> list[Entry]:
         """Return the figures of the paper, in natural order (fig10 after fig9). Their outcomes come from the
@@ -123,19 +120,10 @@ class Index:
         for entry in self.entries():
             counts = ", ".join(f"{name} {n}" for name, n in entry.counts.items() if n)
             link = f"{entry.id.removeprefix(f'{self.paper}_')}.ipynb"
-            cards.append((link, entry.heading, counts, self._picture(entry.id)))
+            picture = thumbnail(entry.id)
+            text = base64.b64encode(picture.read_bytes()).decode() if picture else ""
+            cards.append((link, entry.heading, counts, text))
         return _environment().get_template("cards.html").render(cards=cards)
-
-    def _picture(self, id: str) -> str:
-        """Return the saved picture of a figure, as base64 text. A picture from the profile "paper" is
-        preferred to one from "quick".
-        """
-        results = self.results or figures.results_folder()
-        for profile in reversed(figures.PROFILES):
-            picture = figures.figure_folder(results, profile, id) / f"{id}.png"
-            if picture.exists():
-                return base64.b64encode(picture.read_bytes()).decode()
-        return ""
 
 
 # Comparison
@@ -311,9 +299,7 @@ def write(
         are removed.
     """
     top = figures.figure_folder(results, profile, PAGES).parent
-    entries = collect(top)
-    pictures = {e.stem: e.figure.images["png"] for e in entries if e.figure and e.figure.images}
-    return _write_pages(Site(profile, _papers(entries), outcomes), top, pictures)
+    return _write_pages(Site(profile, _papers(collect(top)), outcomes), top)
 
 
 def write_published(folder: Path) -> Path:
@@ -330,19 +316,23 @@ def write_published(folder: Path) -> Path:
     Path
         Path of the first page.
     """
-    committed = (template_folder() / THUMBNAILS).glob("*.png")
-    pictures = {picture.stem: picture for picture in committed}
-    return _write_pages(Site("paper", _papers(published()), None), folder, pictures)
+    from PIL import Image
+
+    entries = published()
+    (folder / PAGES).mkdir(parents=True, exist_ok=True)
+    for entry in entries:
+        picture = thumbnail(entry.id)
+        if picture is not None:
+            copyfile(picture, folder / PAGES / picture.name)
+            with Image.open(picture) as image:
+                entry.small = (picture.name, image.info["profile"])
+    return _write_pages(Site("paper", _papers(entries), None), folder)
 
 
-def _write_pages(site: Site, top: Path, pictures: Mapping[str, Path]) -> Path:
-    """Write the pages of a site with small pictures, and remove outdated pages."""
+def _write_pages(site: Site, top: Path) -> Path:
+    """Write the pages of a site, and remove outdated pages."""
     folder = top / PAGES
     folder.mkdir(parents=True, exist_ok=True)
-    for entry in site.entries:
-        if entry.stem in pictures:
-            file = folder / f"{entry.stem}.png"
-            entry.thumbnail = write_thumbnail(pictures[entry.stem], file)
     written = {"style.css": _source("style.css"), "script.js": _source("script.js")}
     for group in site.of_papers:
         page = _render("paper.html", site, title=group.short, paper=group)

@@ -86,7 +86,7 @@ def story(name: str, front: str | None = None) -> str:
     title, figure, make = STORIES[name]
     data = make()
     shown = data.pop("shown", {})
-    picture = template_folder() / THUMBNAILS / f"{figure}.png"
+    picture = thumbnail(figure)
     return Template(_read("frame.html"), keep_trailing_newline=True).render(
         title=title,
         style=_read("story.css"),
@@ -97,8 +97,14 @@ def story(name: str, front: str | None = None) -> str:
         data=json.dumps(data, separators=(",", ":")),
         script=_read("story.js") + _read(f"{name}.js"),
         figure=figure,
-        picture=b64encode(picture.read_bytes()).decode() if picture.exists() else "",
+        picture=b64encode(picture.read_bytes()).decode() if picture else "",
     )
+
+
+def thumbnail(id: str) -> Path | None:
+    """Return the path of the small picture of a figure that is committed. Return None if there is none."""
+    path = template_folder() / THUMBNAILS / f"{id}.png"
+    return path if path.exists() else None
 
 
 def _read(part: str) -> str:
