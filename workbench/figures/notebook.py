@@ -93,11 +93,18 @@ class FigureRun:
         return claims.verdict_table(own, caption, {"this run": agree})
 
     def save(
-        self, fig: Drawing | None, rows: pd.DataFrame, verdicts: Sequence[Verdict] = ()
+        self,
+        fig: Drawing | None,
+        rows: pd.DataFrame,
+        verdicts: Sequence[Verdict] = (),
+        supplement: Drawing | None = None,
     ) -> SavedFolder:
         """Save the run to a folder. The folder contains the pictures, the plotted numbers, a verdict on each
         statement of the paper, and a manifest. The manifest lists these files, and records the settings with
         which they were made. If the figure's parameters differ from the defaults, the folder has another name.
+
+        If the notebook has not drawn the `supplement` (the panels that are not in the main picture), this
+        method draws it.
         """
         folder = save(
             fig,
@@ -106,6 +113,7 @@ class FigureRun:
             profile=self.profile,
             results=self.results,
             verdicts=verdicts,
+            supplement=supplement or self.figure.supplement(rows),
         )
         return SavedFolder(folder, self.figure.command(self.profile))
 

@@ -202,6 +202,7 @@ def save(
     profile: str,
     results: str | Path,
     verdicts: Sequence[claims.Verdict] = (),
+    supplement: Drawing | None = None,
 ) -> Path:
     """Save a figure to a folder. The folder then contains the pictures, the plotted numbers, a verdict on
     each statement of the paper, and a manifest. The manifest lists the files. Because it is written last, a
@@ -224,6 +225,8 @@ def save(
         Folder in which the results of all figures are stored.
     verdicts : sequence of Verdict
         Verdicts on the paper's statements about the figure. A verdict says whether a statement holds.
+    supplement : Figure, optional
+        Second picture, which contains the panels that are not in the main picture. It is closed.
 
     Returns
     -------
@@ -252,7 +255,6 @@ def save(
         plots.lay_out(fig)
         drawn = json.dumps(plots.aggregates(fig), ensure_ascii=False, separators=(",", ":"))
         sha256[AGGREGATES] = write_text(target / AGGREGATES, drawn)
-    supplement = spec.supplement(rows) if isinstance(spec, Figure) else None
     drawings = {"": fig, SUPPLEMENT: supplement}
     for (suffix, drawing), kind in product(drawings.items(), IMAGES):
         path = target / f"{description.id or stem}{suffix}.{kind}"
