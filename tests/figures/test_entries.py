@@ -4,7 +4,7 @@ import json
 
 from tests.figures.saved import figure, notebook, status
 from workbench.datasets import NetTraceTwin, OnTheMapTwin, Ranked
-from workbench.figures.entries import collect
+from workbench.figures.entries import collect, markdown
 from workbench.figures.figure import data_used
 from workbench.figures.site import write
 
@@ -72,3 +72,10 @@ def test_what_is_half_written_is_shown_as_failed_and_the_pages_are_written(tmp_p
     write(tmp_path, "quick")
     page = tmp_path / "quick" / "report" / "cormode2012_fig2.notebook.html"
     assert "cormode2012_fig2.ipynb cannot be read" in page.read_text()
+
+
+def test_math_is_mathml_or_its_source():
+    assert "<mfrac>" in markdown(r"$\frac{1}{2}$")
+    assert 'display="block"' in markdown("$$\nx^2\n$$")
+    assert "<code>" in markdown(r"at $\frac{$ or so")
+    assert markdown("5$ and 6$") == "<p>5$ and 6$</p>\n"

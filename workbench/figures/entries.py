@@ -1,9 +1,11 @@
 """Entries of the report on all figures, one per notebook. An entry is made from the files that its notebook
-has written.
+has written, and from the passages of the notebook, as HTML.
 """
 
 from __future__ import annotations
 
+import html
+import json
 import re
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
@@ -13,18 +15,115 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+import mistune
+from latex2mathml.converter import convert
 from rich.filesize import decimal
 
 from workbench import figures
 from workbench.compiled import pd
-from workbench.figures import sources
 from workbench.figures.figure import DataUsed, paper_of
-from workbench.figures.sources import read_passages
 from workbench.figures.status import LOG, read_status
-from workbench.mechanisms.options import parameter_help
+from workbench.mechanisms.options import parameter_help, parameter_text
 from workbench.trials import claims
 from workbench.trials.claims.declared import texts
 from workbench.value import counted
+
+# Markup
+
+
+class _Renderer(mistune.HTMLRenderer):
+    """Renderer of Markdown for pages. Headings are below those of the page, mathematics is MathML, and
+    there are no external pictures.
+    """
+
+    first_heading = 3
+
+    def heading(self, text: str, level: int, **attrs: Any) -> str:
+        """Return a heading at a level below those of the page."""
+        level = max(level, self.first_heading)
+        return f"<h{level}>{text}</h{level}>\n"
+
+    def image(self, text: str, url: str, title: str | None = None) -> str:
+        """Return the alternative text of a picture, in place of the picture."""
+        return f"[{text}]"
+
+    def inline_math(self, text: str) -> str:
+        """Return mathematics within a sentence."""
+        return _math(text, "inline")
+
+    def block_math(self, text: str) -> str:
+        """Return mathematics on a separate line."""
+        return f"<p>{_math(text, 'block')}</p>\n"
+
+
+_RENDERER = _Renderer(escape=True)
+_MARKDOWN = mistune.create_markdown(
+    renderer=_RENDERER, plugins=["math", "table", "strikethrough"]
+)
+
+
+def markdown(text: str, first_heading: int = 3) -> str:
+    r"""Convert Markdown with mathematics to HTML without external content. HTML in the Markdown becomes
+    text.
+
+    >>> markdown(r"at $\theta$")[:12]
+    '<p>at <math '
+    """
+    _RENDERER.first_heading = first_heading
+    return str(_MARKDOWN(text))
+
+
+def _math(latex: str, display: str) -> str:
+    try:
+        return convert(latex.strip(), display=display)
+    except Exception:  # it raises what it likes; the source says the same in other words
+        return f"<code>{html.escape(latex.strip())}</code>"
+
+
+# Passages
+
+_PASSAGES = {"reading": "reading the figure", "differ": "where we differ"}
+_COMPARISON = ".compare_with_paper("  # in the cell whose table is shown
+_ANNOUNCED = re.compile(r"\n\n[^\n]*:$")  # what the next cell shows
+_STYLE = re.compile(r"<(style|script)\b.*?</\1>", re.S)
+
+
+def read_passages(notebook: Path) -> tuple[str, dict[str, str]]:
+    """Return the title of a notebook, and its passages as HTML. If the file is not a notebook, both are
+    empty.
+
+    The passages are `about`, `reading`, `differ` and `comparison`, if the notebook has them.
+    """
+    try:
+        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    except (OSError, ValueError, KeyError):
+        return "", {}
+    texts = ["".join(c["source"]).strip() for c in cells if c["cell_type"] == "markdown"]
+    title = ""
+    passages = {}
+    for text in texts:
+        first, _, rest = text.partition("\n")
+        plain = first.strip("#* _").lower()
+        if first.startswith("# ") and not title:
+            title = first[2:].strip()
+            passages["about"] = rest
+        for name, opening in _PASSAGES.items():
+            if plain.startswith(opening):
+                passages[name] = _ANNOUNCED.sub("", text)
+    found = {name: markdown(text) for name, text in passages.items() if text.strip()}
+    tables = [_table(c) for c in cells if _COMPARISON in "".join(c["source"])]
+    if any(tables):
+        found["comparison"] = "".join(tables)
+    return title, found
+
+
+def _table(cell: dict[str, Any]) -> str:
+    """Return the table that a cell has displayed, without its style."""
+    shown = [o["data"] for o in cell.get("outputs", ()) if "text/html" in o.get("data", {})]
+    return "".join(
+        _STYLE.sub("", "".join(data["text/html"])).replace(' border="1"', "") for data in shown
+    )
+
 
 # Statements
 
@@ -300,14 +399,16 @@ class Entry:
 
     @property
     def parameters(self) -> list[dict[str, str]]:
-        """Parameters of the figure: name, value in this run, value in the paper, and meaning."""
+        """Parameters of the figure: name, value in this run, value in the paper, and meaning. Values are as you
+        type them on the command line.
+        """
         here = self.manifest.get("parameters", {})
         fields = self._class.parameters() if self._class else {}
         return [
             {
                 "name": name,
-                "here": sources.text_of(here[name]),
-                "usual": sources.text_of(field.default),
+                "here": parameter_text(here[name], ", "),
+                "usual": parameter_text(field.default, ", "),
                 "words": parameter_help(field),
             }
             for name, field in fields.items()
@@ -319,8 +420,7 @@ class Entry:
         """Example of a command that sets a parameter of the figure."""
         numbers = [p for p in self.parameters if p["here"].replace(".", "").isdigit()]
         first = (numbers or self.parameters)[0]
-        value = first["here"].partition(", ")[0].replace(",", "")
-        setting = f"{first['name']}={value}"
+        setting = f"{first['name']}={first['here'].partition(', ')[0]}"
         return f"workbench reproduce {self.id} -p {quote(setting)}"
 
     @property

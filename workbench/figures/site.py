@@ -21,16 +21,17 @@ from markupsafe import Markup, escape
 
 from workbench import figures
 from workbench.compiled import load_nbformat
-from workbench.figures import plots, recorded, sources
+from workbench.figures import plots, recorded
 from workbench.figures.entries import (
     Entry,
     Line,
     collect,
     count,
+    markdown,
     published,
+    read_passages,
 )
 from workbench.figures.saved import write_text
-from workbench.figures.sources import markdown
 from workbench.figures.stories import OF_PAPER, STORIES, thumbnail, write_stories
 from workbench.trials import claims
 from workbench.value import cell, counted
@@ -422,7 +423,7 @@ def _paper(name: str, entries: list[Entry]) -> Paper:
     if not name:
         return Paper(name, _OTHERS, "", _OTHERS, "", entries)
     notebook = figures.project_folder() / "notebooks" / name / "index.ipynb"
-    title, words = sources.read_passages(notebook)
+    title, words = read_passages(notebook)
     about = words.get("about", "")
     parts = _TITLE.fullmatch(title)
     spaced = f"{name[:-4].capitalize()} {name[-4:]}"
