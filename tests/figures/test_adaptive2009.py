@@ -15,7 +15,7 @@ from experiments.adaptive2009 import table1 as adaptive2009_table1
 from experiments.adaptive2009 import thm3 as adaptive2009_thm3
 from experiments.adaptive2009.shared import SETTINGS, basic, direct, improved
 from experiments.adaptive2009.thm3 import worst_by_splits
-from tests.figures.worlds import World, changed, figure_of, noisy, outcomes_of
+from tests.figures.worlds import World, changed, every, figure_of, noisy, outcomes_of
 from workbench import Sweep
 from workbench.datasets import CommuteTwin
 from workbench.trials import run
@@ -109,17 +109,14 @@ def test_without_rhode_island_nothing_is_decided():
     assert set(outcomes_of(FIG5(), world).values()) == {UNTESTABLE}
 
 
-def fig6_7(setting=None):
-    made = []
-    origins = {"City": ("populous", 0.005), "Town": ("populous", 0.006)}
-    origins |= {"Island": ("sparse", 0.2), "Village": ("sparse", 0.008)}
-    for name, (kind, gap) in origins.items():
-        for epsilon, own in product(EPSILONS, SETTINGS):
-            about = {"panel": commutes.REAL, "origin": name, "kind": kind, "population": 9}
-            about |= {"commuters": 5, "metric": adaptive2009_fig6_7.GAP, "product": "matched"}
-            about |= {"series": commutes.IMPROVED, "setting": own, "epsilon": epsilon}
-            made.append(about | {"value": gap})
-    return noisy(made, seeds=20)
+def fig6_7():
+    gaps = {"City": 0.005, "Town": 0.006, "Island": 0.2, "Village": 0.008}
+    kinds = {"City": "populous", "Town": "populous", "Island": "sparse", "Village": "sparse"}
+    about = dict(panel=commutes.REAL, origin=gaps, population=9, commuters=5)
+    about |= dict(metric=adaptive2009_fig6_7.GAP, product="matched", series=commutes.IMPROVED)
+    rows = every(**about, epsilon=EPSILONS, setting=SETTINGS)
+    rows = rows.assign(kind=rows.origin.map(kinds), value=rows.origin.map(gaps))
+    return noisy(rows, seeds=20)
 
 
 def table1():

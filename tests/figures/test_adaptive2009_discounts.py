@@ -1,12 +1,10 @@
 """Appendix A of adaptive2009: checks tell true worlds from false ones, and shapes are what they say."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 
 from experiments.adaptive2009 import appA
-from tests.figures.worlds import World, figure_of, noisy, outcomes_of
+from tests.figures.worlds import World, every, figure_of, noisy, outcomes_of
 from workbench import DP, Bound, Trial
 from workbench.data import Records
 from workbench.mechanisms import ImprovedAdaptiveHistogram
@@ -18,14 +16,11 @@ SHAPES = {"uniform": 8, "proportional": 4, "progressive": 2, "fractional": 1, "s
 
 
 def world():
-    made = []
-    for panel, epsilon in product((appA.REAL, appA.NAMES), APPENDIX.epsilons):
-        for series, metric in product(SHAPES, (appA.DEEPEST, appA.MEAN, *appA.BREADTHS)):
-            depth = SHAPES[series]
-            x = 100 / depth if metric in appA.BREADTHS else depth
-            about = dict(panel=panel, epsilon=epsilon, series=series, metric=metric)
-            made.append(about | {"value": x})
-    return noisy(made)
+    metrics = (appA.DEEPEST, appA.MEAN, *appA.BREADTHS)
+    panels = (appA.REAL, appA.NAMES)
+    rows = every(panel=panels, epsilon=APPENDIX.epsilons, series=SHAPES, metric=metrics)
+    depth = rows.series.map(SHAPES)
+    return noisy(rows.assign(value=depth.mask(rows.metric.isin(appA.BREADTHS), 100 / depth)))
 
 
 def alike(rows):

@@ -14,7 +14,7 @@ from experiments.chen2012 import fig5 as chen2012_fig5
 from experiments.chen2012 import shared as chen2012_shared
 from experiments.chen2012.approaches import ALONE, UNION, expected_squares
 from experiments.chen2012.data import PAST, WITH, WITHOUT, QueryBank
-from tests.figures.worlds import World, changed, made, noisy
+from tests.figures.worlds import World, changed, every, made, noisy
 from workbench import Trial
 from workbench.datasets import IPUMSTwin
 from workbench.inference import KernelPCA, select_alpha
@@ -28,10 +28,10 @@ SMALL = IPUMSTwin(records=3000)
 ALPHAS = chen2012_fig2.Fig2().alphas
 
 
-def law(alpha, prior, new):
+def law(alpha, prior):
     """Bias that falls with α, and noise that rises with it."""
     bias = (3e4 if prior == WITHOUT else 6e3) / (1 + (alpha / 1000) ** 2)
-    return 200 + bias + (1500 if new else 300) * alpha / (alpha + 1e6)
+    return 200 + bias + 1500 * alpha / (alpha + 1e6)
 
 
 def error_over_alpha(approach, prior, alpha, new):
@@ -71,17 +71,13 @@ def fig2():
 
 def fig3():
     """A stage knows four fifths of the queries; the estimate is a stage's error."""
-    told = []
-    for series in (WITHOUT, WITH):
-        for alpha in ALPHAS:
-            value = law(alpha, series, True)
-            times = {"": 1.0, chen2012_fig3.GENERAL: 1.0}
-            times |= {chen2012_fig3.PART: 1.1, chen2012_fig3.ESTIMATED: 1.1}
-            told += [
-                {"series": series + name, "alpha": alpha, "value": factor * value}
-                for name, factor in times.items()
-            ]
-    return noisy(told, 60).assign(panel=CASES[1], metric="RMSE")
+    times = {"": 1.0, chen2012_fig3.GENERAL: 1.0}
+    times |= {chen2012_fig3.PART: 1.1, chen2012_fig3.ESTIMATED: 1.1}
+    rows = every(
+        panel=CASES[1], metric="RMSE", prior=(WITHOUT, WITH), stage=times, alpha=ALPHAS
+    )
+    values = [law(row.alpha, row.prior) * times[row.stage] for row in rows.itertuples()]
+    return noisy(rows.assign(series=rows.prior + rows.stage, value=values), 60)
 
 
 def fig5():

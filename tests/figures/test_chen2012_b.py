@@ -13,7 +13,7 @@ from experiments.chen2012 import fig4 as chen2012_fig4
 from experiments.chen2012 import fig6 as chen2012_fig6
 from experiments.chen2012 import fig7 as chen2012_fig7
 from experiments.chen2012.data import CENSUS, NEW, PAST, TWIN, WITH, WITHOUT
-from tests.figures.worlds import World, changed, figure_of, noisy
+from tests.figures.worlds import World, changed, every, figure_of, noisy
 from workbench import DP, Bound, Domain, Marginals, SparseTable
 from workbench.datasets import IPUMSTwin
 from workbench.mechanisms import LaplaceQueries, RetentionReplacement
@@ -82,12 +82,14 @@ def both_datasets():
 
 
 def fig7():
-    told = []
-    for k in chen2012_fig7.Fig7().dims:
-        for series in (published.ENTROPY, *GAMMA, *TUPLE, published.FLAT):
-            value = 900.0 / k if series == published.ENTROPY else 3000.0 * 10**k
-            told.append({"case": TWIN, "dims": k, "series": series, "value": value})
-    return noisy(told, 20).assign(metric="RMSE", lacks=0.05)
+    series = (published.ENTROPY, *GAMMA, *TUPLE, published.FLAT)
+    rows = every(
+        case=TWIN, metric="RMSE", lacks=0.05, dims=chen2012_fig7.Fig7().dims, series=series
+    )
+    rivals = 3000 * 10.0**rows.dims
+    return noisy(
+        rows.assign(value=rivals.mask(rows.series == published.ENTROPY, 900 / rows.dims)), 20
+    )
 
 
 def of_pairs(world):

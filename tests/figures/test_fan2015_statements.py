@@ -11,7 +11,7 @@ from experiments.fan2015 import table4 as fan2015_table4
 from experiments.fan2015 import table5 as fan2015_table5
 from experiments.fan2015.table4 import TABLE
 from experiments.fan2015.unreleased import Habits
-from tests.figures.worlds import World, changed, figure_of, noisy, outcomes_of
+from tests.figures.worlds import World, changed, every, figure_of, noisy, outcomes_of
 from workbench.trials.claims import DEPENDS, DIFFERS, HOLDS, UNTESTABLE
 
 
@@ -32,26 +32,21 @@ def table4():
 
 
 def fig10():
-    rows = []
     shares = {"Gowalla": 0.2, "Foursquare": 0.3, "Netflix": 0.04, "MovieLens": 0.1}
-    for name, share in shares.items():
-        for series, part in (("original", 1), ("SRA", share), ("HPA", share)):
-            one = {"panel": name, "series": series, "seed": 0, "dataset": name}
-            rows.append(one | {"metric": "StoredRecords", "value": 1000 * part})
-            rows.append(one | {"metric": "SampledSize", "value": part})
-            rows.append(one | {"metric": "bound", "value": part})
-    return pd.DataFrame(rows)
+    units = {"StoredRecords": 1000, "SampledSize": 1, "bound": 1}
+    rows = every(panel=shares, series=("original", "SRA", "HPA"), metric=units, seed=0)
+    part = rows.panel.map(shares).where(rows.series != "original", 1)
+    return rows.assign(value=part * rows.metric.map(units), dataset=rows.panel)
 
 
 def fig5():
-    rows = []
-    for name in ("Foursquare", "Netflix"):
-        one = {"panel": name, "series": "HPA, l = 10", "dataset": name}  # MovieLens' has 30
-        for k in fan2015_fig5.Fig5().tops:
-            precision = {"metric": "TopPrecision", "value": 0.9 if k < 50 else 0.8}
-            rows.append(one | {"top": k} | precision)
-            rows.append(one | {"top": k, "metric": "SignalToNoise", "value": 10 / k})
-    return noisy(rows)
+    tops = fan2015_fig5.Fig5().tops
+    rows = every(panel=("Foursquare", "Netflix"), series="HPA, l = 10", top=tops)
+    rows = rows.assign(dataset=rows.panel)  # MovieLens' has l = 30
+    precision = rows.assign(metric="TopPrecision", value=np.where(rows.top < 50, 0.9, 0.8))
+    return noisy(
+        pd.concat([precision, rows.assign(metric="SignalToNoise", value=10 / rows.top)])
+    )
 
 
 def fig11():
@@ -77,15 +72,16 @@ def fig11():
 
 def table5():
     laws = {"SRA": 0.2, "HPA": 0.8, "LPA": 0.0, "DFT": 0.0, "GS": 0.1}
-    one = {"panel": "MovieLens", "dataset": "MovieLens"}
-    rows = [
-        one
-        | {"series": series, "metric": "TopPrecision", "top": k, "reading": reading, "value": x}
-        for reading in fan2015_table5.READINGS
-        for series, x in laws.items()
-        for k in fan2015_table5.Table5().tops
-    ]
-    return noisy(rows)
+    readings, tops = fan2015_table5.READINGS, fan2015_table5.Table5().tops
+    rows = every(
+        panel="MovieLens",
+        dataset="MovieLens",
+        metric="TopPrecision",
+        reading=readings,
+        series=laws,
+        top=tops,
+    )
+    return noisy(rows.assign(value=rows.series.map(laws)))
 
 
 # of what the paper prints itself, two numbers contradict the others
@@ -112,6 +108,7 @@ BROKEN = [
     ("f-11-2.1", ({"group": Habits.OCCASIONAL}, 0.5)),
     ("f-11-2.2", ({"group": Habits.FEW}, 0.5)),
     ("f-11-2.3", ({"metric": "Habits", "group": Habits.ALL}, 2)),
+    ("f-11-2.3", ({"group": Habits.popular(1000)}, 0.5), DEPENDS),  # how many is not printed
     ("f-t5.1", ({"series": "HPA"}, 0.8)),
     ("f-t5.2", ({"series": "SRA"}, 5)),
     ("f-7a-2.1", ({"panel": "MovieLens", "metric": "SampledSize"}, 2.5)),
@@ -158,11 +155,6 @@ def test_a_mean_is_checked_against_printed_counts(monkeypatch):
     assert outcomes(fan2015_fig10, fig10())["f-7a-2.2"] == DIFFERS
     monkeypatch.setitem(TABLE, "Netflix", (600_000, *TABLE["Netflix"][1:]))
     assert outcomes(fan2015_fig10, fig10())["f-10.2"] == DIFFERS
-
-
-def test_how_many_places_are_popular_is_not_printed():
-    world = changed(fig11(), {"group": Habits.popular(1000)}, 0.5)
-    assert outcomes(fan2015_fig11, world)["f-11-2.3"] == DEPENDS
 
 
 def test_a_statement_that_holds_under_one_reading_of_the_budget_depends_on_it():

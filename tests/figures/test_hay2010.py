@@ -12,7 +12,7 @@ from experiments.hay2010.fig6 import Fig6
 from experiments.hay2010.fig7 import Fig7
 from experiments.hay2010.ranges import WholeAnswers
 from experiments.hay2010.thm4 import Thm4
-from tests.figures.worlds import World, changed, made, noisy
+from tests.figures.worlds import World, changed, every, made, noisy
 from workbench import DP, Bound, Domain, RandomRanges, Ranges, SparseTable
 from workbench.estimates import HierarchicalSums, Histogram
 from workbench.inference import Zeroed, tree_least_squares
@@ -27,15 +27,11 @@ STEPS = (0.1, 1.0, 10.0, 1000.0)
 
 
 def world_of_fig3():
-    rows = []
-    for step in Fig3().steps:
-        for i in range(1, 26):
-            about = {"step": step, "position": i, "releases": 40}
-            error = 0.1 if i <= 20 else 2.0
-            rows.append(about | {"panel": "error", "series": "S̃", "value": 2.0})
-            rows.append(about | {"panel": "error", "series": "S̄", "value": error})
-        rows.append(about | {"position": 21, "panel": "same", "series": "S̄", "value": 0.95})
-    return noisy(rows)
+    same = every(step=Fig3().steps, position=21, panel="same", series="S̄", value=0.95)
+    errors = every(step=Fig3().steps, position=range(1, 26), panel="error", series=("S̃", "S̄"))
+    low = (errors.series == "S̄") & (errors.position <= 20)
+    rows = pd.concat([errors.assign(value=np.where(low, 0.1, 2.0)), same], ignore_index=True)
+    return noisy(rows.assign(releases=40))
 
 
 def world_of_fig5():
@@ -138,17 +134,13 @@ def world_of_thm4():
 
 
 def world_of_appendix_e():
-    rows = []
-    for n in AppE().domains:
-        for records in AppE().records:
-            other = 15 * records**0.4 * (n / 1024) ** 0.1
-            values = {"H̃": n**0.6, "H̄ not zeroed": n**0.5}
-            values |= {appE.EQUI_DEPTH: 1.5 * other, appE.QUANTILES: other}
-            for series, value in values.items():
-                about = {"records": records, "cells": n, "series": series, "buckets": 4}
-                rows.append(about | {"panel": "worst", "value": value})
-                rows.append(about | {"panel": "useful", "value": value / records})
-    return noisy(rows, 160)
+    rows = every(records=AppE().records, cells=AppE().domains, buckets=4)
+    other = 15 * rows.records**0.4 * (rows.cells / 1024) ** 0.1
+    errors = {"H̃": rows.cells**0.6, "H̄ not zeroed": rows.cells**0.5}
+    errors |= {appE.EQUI_DEPTH: 1.5 * other, appE.QUANTILES: other}
+    worst = pd.concat(rows.assign(series=name, value=x) for name, x in errors.items())
+    useful = worst.assign(panel="useful", value=worst.value / worst.records)
+    return noisy(pd.concat([worst.assign(panel="worst"), useful], ignore_index=True), 160)
 
 
 OURS = {"series": "S̄"}

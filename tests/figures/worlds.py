@@ -1,7 +1,8 @@
 """Made-up rows in which a paper's claims are true, and what of them to change so that one is false."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
+from itertools import product
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -87,11 +88,19 @@ def claims_of(spec):
     return figure_of(spec).claims
 
 
+def every(**columns) -> pd.DataFrame:
+    """A row for each combination of the columns' values; a column may have one value."""
+    values = [
+        [x] if isinstance(x, str) or not isinstance(x, Iterable) else x
+        for x in columns.values()
+    ]
+    return pd.DataFrame(product(*values), columns=[*columns])
+
+
 def noisy(rows, seeds: int = 10, spread: float = 0.01) -> pd.DataFrame:
     """Every row `seeds` times, each with noise of its own; rows may be any iterable."""
-    rng = np.random.default_rng(0)
-    return pd.DataFrame(
-        row | {"seed": seed, "value": row["value"] * np.exp(spread * rng.normal())}
-        for row in rows
-        for seed in range(seeds)
-    )
+    rows = pd.DataFrame(rows)
+    repeated = rows.iloc[np.repeat(np.arange(len(rows)), seeds)].reset_index(drop=True)
+    noise = np.random.default_rng(0).normal(size=len(repeated))
+    seed = np.tile(np.arange(seeds), len(rows))
+    return repeated.assign(seed=seed, value=repeated.value * np.exp(spread * noise))
