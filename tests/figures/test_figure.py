@@ -174,11 +174,6 @@ def test_the_cell_of_parameters_holds_every_field_with_a_comment():
         in cell
     )
     assert "size = 100  # s: integer ≥ 1; the paper does not print it" in cell
-    names = {}
-    exec(cell, names)  # it is literals alone
-    assert Fig1.at("quick", **{name: names[name] for name in Fig1.parameters()}) == Fig1.at(
-        "quick"
-    )
 
 
 def test_the_cell_of_parameters_is_formatted_as_code():
