@@ -7,13 +7,12 @@ cormode2012`.
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
 from workbench import figures
 from workbench.compiled import pd
-from workbench.figures.stories import THUMBNAILS
+from workbench.figures.stories import THUMBNAILS, write_thumbnail
 from workbench.trials import claims
 
 ROOT = Path(__file__).parents[2]
@@ -21,8 +20,6 @@ RESULTS = ROOT / "experiments" / "results"
 COLUMNS = (
     "id claim figure datasets files outcome mark says page measured why by_value profile commit"
 )
-WIDTH = 480  # pixels of a small picture, at most
-COLOURS = 64
 README = ROOT / "README.md"
 PAPERS = ("cormode2012", "hay2010", "adaptive2009", "fan2015", "chen2012")
 GENERATED = re.compile(r"(<!-- summary -->\n).*?(\n<!-- end -->)", re.S)
@@ -69,20 +66,7 @@ def write_pictures(paper: str, results: Path | str = RESULTS, profile: str = "pa
     """Write a small picture of each figure of a paper that a run has drawn."""
     for picture in sorted(Path(results).glob(f"{profile}/{paper}_*/{paper}_*.png")):
         if picture.stem == picture.parent.name:
-            _write_thumbnail(picture, ROOT / THUMBNAILS / picture.name)
-
-
-def _write_thumbnail(picture: Path, file: Path) -> None:
-    """Write a small PNG of a picture, which names the profile of its run."""
-    from PIL import Image
-    from PIL.PngImagePlugin import PngInfo
-
-    told = PngInfo()
-    with Image.open(picture) as image:
-        told.add_text("profile", json.loads(image.info["workbench"])["profile"])
-        small = image.convert("RGB")
-    small.thumbnail((WIDTH, 2 * WIDTH))
-    small.quantize(COLOURS, Image.Quantize.FASTOCTREE).save(file, pnginfo=told)
+            write_thumbnail(picture, ROOT / THUMBNAILS / picture.name)
 
 
 def committed(paper: str) -> pd.DataFrame:

@@ -26,6 +26,8 @@ from workbench.value import Int
 
 FOLDER = Path(__file__).parent / "stories"
 THUMBNAILS = "docs/figures"  # committed pictures of the paper profile
+_WIDTH = 480  # pixels of a small picture, at most
+_COLOURS = 64
 EPSILONS = (
     "0.05 0.06 0.08 0.1 0.13 0.16 0.2 0.25 0.32 0.4 0.5 0.63 0.8 1 1.3 1.6 2 2.5 3.2 4 5"
 ).split()  # settings of a slider, ten per decade
@@ -105,6 +107,19 @@ def thumbnail(id: str) -> Path | None:
     """Return the path of the small picture of a figure that is committed. Return None if there is none."""
     path = template_folder() / THUMBNAILS / f"{id}.png"
     return path if path.exists() else None
+
+
+def write_thumbnail(picture: Path, file: Path) -> None:
+    """Write a small PNG of a picture, which names the profile of its run."""
+    from PIL import Image
+    from PIL.PngImagePlugin import PngInfo
+
+    told = PngInfo()
+    with Image.open(picture) as image:
+        told.add_text("profile", json.loads(image.info["workbench"])["profile"])
+        small = image.convert("RGB")
+    small.thumbnail((_WIDTH, 2 * _WIDTH))
+    small.quantize(_COLOURS, Image.Quantize.FASTOCTREE).save(file, pnginfo=told)
 
 
 def _read(part: str) -> str:
