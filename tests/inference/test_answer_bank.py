@@ -12,7 +12,6 @@ from workbench.inference import KernelPCA, product_prior
 from workbench.inference.answer_bank import KERNEL, TREE, AnswerBank, Recalled
 from workbench.inference.cross_validation import HeldOut
 from workbench.inference.junction_tree import CalibratedTree
-from workbench.inference.kernel_pca import KernelBlocks
 from workbench.inference.marginals import BankMarginals
 from workbench.inference.markov_network import NetworkProblem
 from workbench.inference.query_terms import MergedCodes
@@ -228,12 +227,11 @@ def test_answers_by_sets_are_those_query_by_query(alpha, total, monkeypatch):
         assert found.values == pytest.approx(projected.values(alpha), rel=1e-7, abs=1e-5)
         assert found.noise == pytest.approx(projected.sampling(alpha), rel=1e-5, abs=1e-5)
         errors = np.hypot(found.noise, found.model)
-        expected = projected.errors(alpha)
+        expected = np.hypot(projected.sampling(alpha), projected.bias(alpha))
         same = np.isfinite(expected)
         assert np.array_equal(np.isfinite(errors), same)
         assert errors[same] == pytest.approx(expected[same], rel=1e-5, abs=1e-4)
-        weights = 1 / (eigen.squares + alpha**-2.0)
-        values = KernelBlocks(eigen, alpha).values(workload, weights)
+        values = posterior.answer(workload)
         assert values == pytest.approx(projected.values(alpha), rel=1e-7, abs=1e-5)
 
 

@@ -97,6 +97,20 @@ def test_error_bars_are_the_posterior_of_a_gaussian(prior, alpha, total):
     assert bars == pytest.approx(errors, rel=1e-6, abs=1e-3)  # theirs cancels
 
 
+@pytest.mark.parametrize("hard", [False, True])
+def test_both_parts_of_an_error_are_those_of_the_combination_of_past_queries(hard):
+    """The answer is a sum of past answers: their noise, and α times the distance from the query."""
+    history, fit = a_history(), KernelPCA(30.0, None, PRIOR, hard)
+    units = [NoisyAnswers(DOMAIN, ASKED, x, history.variances) for x in np.eye(len(history))]
+    combined = np.stack([fit(unit).answer(NEW) for unit in units], axis=1)
+    found = fit(history).errors_in_parts(NEW)
+    assert found.noise == pytest.approx(np.sqrt(combined**2 @ history.variances))
+    distance = (vectors(NEW) - combined @ vectors(ASKED)) ** 2 @ weight(PRIOR)
+    assert found.model == pytest.approx(30 * np.sqrt(distance))
+    _, errors = fit(history).answer(NEW, error=True)
+    assert errors == pytest.approx(np.hypot(found.noise, found.model))
+
+
 def test_small_alphas_give_the_prior_and_infinite_ones_least_squares():
     history = a_history(Marginals(2))
     q, p = vectors(Marginals(2)), weight(PRIOR)
@@ -215,7 +229,7 @@ def test_alpha_is_chosen_near_the_best_one():
 
     best = min(map(rmse, np.geomspace(1, 1e6, 40)))
     assert rmse(chosen.alpha) < 1.1 * best and best < rmse(1e-3) and best < rmse(1e7)
-    assert 0.5 < chosen.rmse / rmse(chosen.alpha) < 2
+    assert 0.5 < np.sqrt(chosen.error) / rmse(chosen.alpha) < 2
     uniform = KernelPCA(chosen.alpha, 50_000)(history).answer(new)
     assert rmse(chosen.alpha) < np.sqrt(np.mean((uniform - truth) ** 2))
 

@@ -442,7 +442,7 @@ class _Residuals:
         """Inner products of the past queries, divided by the standard deviations of their noise."""
         eigen = self.held_out.eigen
         prior = prior_vectors(eigen.prior, self.history.domain)
-        gram = centred_gram(self.history, prior, eigen.total is not None).products
+        gram, _ = centred_gram(self.history, prior, eigen.total is not None)
         gram /= self.held_out.deviations
         gram /= self.held_out.deviations[:, None]
         return gram

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import inf, isfinite
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -124,15 +124,6 @@ _NO_BIAS = 1e-9  # of a query's squared norm: what rounding leaves of no bias
 _ROUNDING = 1e-14  # of a query's squared norm: what rounding leaves of nothing
 
 
-class CentredGram(NamedTuple):
-    """Inner products of past queries under the prior, and the means of these queries. If the total is known,
-    each query's mean was subtracted from the query before the products were computed.
-    """
-
-    products: Float[np.ndarray, "queries queries"]
-    means: Float[np.ndarray, " queries"]
-
-
 @dataclass(frozen=True, eq=False)
 class Eigenqueries:
     """Eigenqueries: orthonormal combinations of past queries, whose answers have uncorrelated errors.
@@ -160,16 +151,16 @@ class Eigenqueries:
         prior: tuple[Any, ...] | None = None,
     ) -> Eigenqueries:
         """Compute the eigenqueries of past queries from their noisy answers."""
-        gram = centred_gram(history, prior_vectors(prior, history.domain), total is not None)
-        residuals = history.values - (total or 0.0) * gram.means
+        vectors = prior_vectors(prior, history.domain)
+        products, mean = centred_gram(history, vectors, total is not None)
+        residuals = history.values - (total or 0.0) * mean
         deviations = np.sqrt(history.variances)
-        products = gram.products
         products /= deviations
         products /= deviations[:, None]
-        squares, vectors = eigendecomposition(products)
-        vectors /= deviations[:, None]
-        answers = vectors.T @ residuals
-        arrays = map(sealed, (squares, vectors, answers, gram.means))
+        squares, basis = eigendecomposition(products)
+        basis /= deviations[:, None]
+        answers = basis.T @ residuals
+        arrays = map(sealed, (squares, basis, answers, mean))
         return cls(history.domain, history.workload, total, prior, *arrays)
 
     def __len__(self) -> int:
@@ -251,29 +242,17 @@ class ProjectedQueries:
         reached = (self.coefficients**2) @ (1 / self.eigen.squares)
         return share_of_bias(self.squares, self.means, reached)
 
-    def errors(self, alpha: float, hard: bool = False) -> Float[np.ndarray, " queries"]:
-        """Return the errors of the answers, as counts of records. For a finite α, these are posterior
-        standard deviations. They include the bias, because α is an assumption about its size.
-
-        For α = ∞, these are standard errors from noise alone. They are then NaN for queries that past queries
-        do not determine.
-        """
-        squares = self.eigen.squares
-        bias_share = self.bias_share
-        if not isfinite(alpha):
-            deviations = np.sqrt((self.coefficients**2) @ (1 / squares**2))
-            return np.where(bias_share > 0, np.nan, deviations)
-        if hard:
-            variances = np.where(squares > alpha**-2.0, 1 / squares**2, alpha**2 / squares)
-        else:
-            variances = 1 / (squares * (squares + alpha**-2.0))
-        bias = alpha**2 * bias_share * self.squares
-        return np.sqrt(bias + (self.coefficients**2) @ variances)
-
-    def sampling(self, alpha: float) -> Float[np.ndarray, " queries"]:
+    def sampling(self, alpha: float, hard: bool = False) -> Float[np.ndarray, " queries"]:
         """Return the part of the errors that comes from the noise in past answers, without the bias."""
-        weights = shrinkage(self.eigen.squares, alpha)
+        weights = shrinkage(self.eigen.squares, alpha, hard)
         return np.sqrt((self.coefficients**2) @ weights**2)
+
+    def bias(self, alpha: float, hard: bool = False) -> Float[np.ndarray, " queries"]:
+        """Return the part of the errors that comes from the bias. Its size follows from α. For α = ∞, it is 0
+        for queries that past queries determine, and NaN for all other queries.
+        """
+        within = (self.coefficients**2) @ left_out(self.eigen.squares, alpha, hard) ** 2
+        return size_of_bias(self.bias_share, self.squares, within, alpha)
 
 
 def share_of_bias(
@@ -290,7 +269,24 @@ def share_of_bias(
     return np.where(from_total | (share < _NO_BIAS), 0.0, share)
 
 
-def centred_gram(history: NoisyAnswers, prior: Prior, total_known: bool) -> CentredGram:
+def size_of_bias(
+    share: Float[np.ndarray, " queries"],
+    squares: Float[np.ndarray, " queries"],
+    within: Float[np.ndarray, " queries"],
+    alpha: float,
+) -> Float[np.ndarray, " queries"]:
+    """Return the part of the errors that is due to bias, as a standard deviation. `share` is the share of
+    each query's squared norm that past queries do not determine, and `within` is the squared bias that
+    shrinkage causes.
+    """
+    if alpha == inf:
+        return np.where(share > 0, np.nan, 0.0)
+    return np.sqrt(within + alpha**2 * share * squares)
+
+
+def centred_gram(
+    history: NoisyAnswers, prior: Prior, total_known: bool
+) -> tuple[Float[np.ndarray, "queries queries"], Float[np.ndarray, " queries"]]:
     """Return the inner products of past queries under the prior, and the means of these queries. If the total
     is known, each query's mean is subtracted before the products are computed.
     """
@@ -301,7 +297,7 @@ def centred_gram(history: NoisyAnswers, prior: Prior, total_known: bool) -> Cent
         for start in range(0, len(mean), step):
             rows = slice(start, start + step)
             products[rows] -= mean[rows, None] * mean
-    return CentredGram(products, mean)
+    return products, mean
 
 
 def eigendecomposition(
@@ -327,6 +323,19 @@ def shrinkage(
     if hard and isfinite(alpha):
         return np.where(squares > alpha**-2.0, 1 / squares, 0.0)
     return 1 / (squares + (0.0 if alpha == inf else alpha**-2.0))
+
+
+def left_out(
+    squares: Float[np.ndarray, " eigenqueries"], alpha: float, hard: bool = False
+) -> Float[np.ndarray, " eigenqueries"]:
+    """Return one number per eigenquery: the bias that shrinkage causes in its answer, as a standard
+    deviation, divided by λ.
+    """
+    if alpha == inf:
+        return np.zeros(len(squares))
+    if hard:
+        return np.where(squares > alpha**-2.0, 0.0, alpha / np.sqrt(squares))
+    return shrinkage(squares, alpha) * np.sqrt(alpha**-2.0 / squares)
 
 
 def _rows_at_once(columns: int) -> int:

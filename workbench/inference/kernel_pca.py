@@ -41,12 +41,13 @@ from workbench.estimates import NoisyAnswers
 from workbench.estimates.estimate import check_weights
 from workbench.inference.eigenqueries import (
     Eigenqueries,
-    ProjectedQueries,
+    left_out,
     normalised_prior,
     prior_field,
     prior_vectors,
     share_of_bias,
     shrinkage,
+    size_of_bias,
 )
 from workbench.inference.query_terms import QueryTerms, terms_by_axes
 from workbench.queries import Margins, Products, Recipe, linear_queries
@@ -95,18 +96,10 @@ class SetTables:
         self.domain = domain
         self.prior = prior
         self.constants = np.zeros(len(workload))
-        self.terms: list[QueryTerms] = []
-        for part in terms_by_axes(workload, self.domain, self.constants):
-            self.terms.append(part)
+        self.terms = list(terms_by_axes(workload, domain, self.constants))
         terms = np.zeros(len(self.constants), int)
-        sets = np.zeros(len(self.constants), int)
         for part in self.terms:
             np.add.at(terms, part.query, 1)
-            sets[np.unique(part.query)] += 1
-        sets[self.constants != 0] += 1
-        self.each_in_one_set = bool(sets.max(initial=0) <= 1) and all(
-            len(np.unique(part.query)) == len(part.query) for part in self.terms
-        )
         self.constant = np.flatnonzero(terms == 0)
         self.one_term_each = bool((terms + (self.constants != 0) <= 1).all())
 
@@ -178,124 +171,6 @@ class _WeighedSum(Margins):
         return total
 
 
-class KernelBlocks:
-    """Answers of kernel PCA to new queries, for one value of α (the trade-off between bias and variance). If
-    a table over a set of attributes has few cells, all queries on this set are answered together.
-
-    Parameters
-    ----------
-    eigen : Eigenqueries
-        Eigenqueries of the past queries.
-    alpha : float
-        Trade-off between bias and variance, as in `KernelPCA`.
-    """
-
-    def __init__(self, eigen: Eigenqueries, alpha: float):
-        self.eigen = eigen
-        self.alpha = alpha
-
-    @cached_property
-    def tables(self) -> SetTables | None:
-        """Past queries, written as tables over their attributes, or None if such a table has too many cells."""
-        try:
-            prior = prior_vectors(self.eigen.prior, self.eigen.domain)
-            return SetTables(self.eigen.workload, self.eigen.domain, prior)
-        except ValueError:
-            return None
-
-    def values(self, queries: Linear, weights: np.ndarray) -> np.ndarray:
-        """Return answers to queries, as counts of records. The answer to each eigenquery enters with a
-        factor, its entry of `weights`.
-        """
-        eigen = self.eigen
-        mean = means(queries, eigen.domain, prior_vectors(eigen.prior, eigen.domain))
-        coefficients = eigen.basis @ (eigen.answers * weights)
-        total = eigen.total or 0.0
-        if self.tables is None or not self._few_cells(queries):
-            return total * mean + _by_kernel(eigen, queries, mean, coefficients)
-        answers = queries.sums_of_margins(self.tables.sums(coefficients))
-        if eigen.total is not None:
-            answers = answers + (total - coefficients @ eigen.means) * mean
-        return answers
-
-    def _few_cells(self, queries: Linear) -> bool:
-        if not isinstance(queries, Products):
-            return False
-        shape = self.eigen.domain.shape
-        return all(prod(shape[k] for k in axes) <= _MOST_CELLS for axes, _ in queries.sets)
-
-    def with_errors(self, queries: Linear) -> KernelAnswers:
-        """Return answers to queries with the two parts of their errors, noise and bias."""
-        parts = [np.zeros(len(queries)) for _ in range(3)]
-        for rows, found in self._blocks(queries):
-            for part, own in zip(parts, found, strict=True):
-                part[rows] = own
-        return KernelAnswers(*parts)
-
-    def _blocks(
-        self, queries: Linear
-    ) -> Iterator[tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]]:
-        """Yield blocks of queries. Each block contains the positions of the queries, their answers, and the
-        two parts of their errors.
-        """
-        left = np.ones(len(queries), bool)
-        tables = self.tables
-        if (
-            isinstance(queries, Products)
-            and (np.diff(queries.offsets) == 1).all()
-            and tables is not None
-            and tables.each_in_one_set
-        ):
-            for axes, terms in queries.sets:
-                if len(terms) >= _FEW_SHARED:
-                    left[terms] = False
-                    rows = self._rows_of_set(axes, tables)
-                    if rows is None:
-                        left[terms] = True
-                        continue
-                    for start in range(0, len(terms), _QUERIES_AT_ONCE):
-                        chosen = terms[start : start + _QUERIES_AT_ONCE]
-                        yield chosen, rows.answers(queries[chosen])
-        rest = np.flatnonzero(left)
-        step = max(1, 2**23 // max(1, len(self.eigen)))
-        for start in range(0, len(rest), step):
-            chosen = rest[start : start + step]
-            yield chosen, _of_projected(self.eigen.project(queries[chosen]), self.alpha)
-
-    def _rows_of_set(self, axes: tuple[int, ...], tables: SetTables) -> _SetRows | None:
-        """Compute the matrix rows that all queries on one set of attributes share. Return None if there would
-        be more than about twice as many rows as eigenqueries.
-        """
-        eigen = self.eigen
-        columns: list[_Columns] = []
-        rows = []
-        by_shared: dict[tuple[int, ...], list[QueryTerms]] = {(): []}
-        for part in tables.terms:
-            shared = tuple(k for k in axes if k in part.axes)
-            by_shared.setdefault(shared, []).append(part)
-        for shared, parts in by_shared.items():
-            cells = prod(tables.domain.shape[k] for k in shared)
-            count = sum(len(part.query) for part in parts)
-            if cells > count > 0:
-                past = np.concatenate([part.query for part in parts])
-                columns.append((shared, past))
-                rows.append(eigen.basis[past])
-                continue
-            block = np.zeros((cells, len(eigen)))
-            for part in parts:
-                block += tables.margin(part, shared).T @ eigen.basis[part.query]
-            if not shared:
-                block[0] += tables.constants @ eigen.basis
-                if eigen.total is not None:
-                    block[0] -= eigen.means @ eigen.basis
-            columns.append((shared, None))
-            rows.append(block)
-        matrix = np.concatenate(rows)
-        if len(matrix) > 2 * len(eigen) + 2:
-            return None
-        return _SetRows(self, tables, columns, matrix)
-
-
 class _SetRows:
     """Matrix rows from which the inner products of all queries on one set of attributes with all eigenqueries
     are computed.
@@ -303,23 +178,21 @@ class _SetRows:
 
     def __init__(
         self,
-        blocks: KernelBlocks,
-        tables: SetTables,
+        posterior: Posterior,
+        prior: Prior,
         columns: list[_Columns],
         matrix: Float[np.ndarray, "r m"],
     ):
-        self.eigen = blocks.eigen
-        self.prior = tables.prior
-        self.alpha = blocks.alpha
+        self.eigen = posterior.eigen
+        self.prior = prior
+        self.alpha = posterior.alpha
         self.columns = columns
         squares = self.eigen.squares
-        # at α = ∞ all of the answers
-        weights = shrinkage(squares, self.alpha)
+        weights = shrinkage(squares, self.alpha, posterior.hard)
         self.value = matrix @ (self.eigen.answers * weights)
         self.reached = _root(matrix / np.sqrt(squares))
         self.noise = _root(matrix * weights)
-        ratio = 0.0 if self.alpha == inf else self.alpha**-2.0
-        self.bias = _root(matrix * weights * np.sqrt(ratio / squares))
+        self.bias = _root(matrix * left_out(squares, self.alpha, posterior.hard))
 
     def answers(self, queries: Products) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the answers to some queries on the set, with the two parts of their errors, noise and bias."""
@@ -337,12 +210,13 @@ class _SetRows:
         norms = squared_norms(queries, domain, self.prior)
         if eigen.total is not None:
             norms = norms - mean**2
+        norms = np.maximum(norms, 0)
         values = (eigen.total or 0.0) * mean + z @ self.value
         noise = np.linalg.norm(z @ self.noise, axis=1)
         reached = ((z @ self.reached) ** 2).sum(axis=1)
         within = ((z @ self.bias) ** 2).sum(axis=1)
-        model = _model_part(np.maximum(norms, 0), mean, reached, within, self.alpha)
-        return values, noise, model
+        share = share_of_bias(norms, mean, reached)
+        return values, noise, size_of_bias(share, norms, within, self.alpha)
 
 
 def _root(rows: Float[np.ndarray, "r m"]) -> Float[np.ndarray, "r k"]:
@@ -366,49 +240,6 @@ def _mean_given(queries: Products, shared: tuple[int, ...], prior: Prior) -> np.
         elif which.any():
             values = values * (factor @ prior[k])[which][:, None]
     return values
-
-
-def _model_part(
-    norms: Float[np.ndarray, " queries"],
-    mean: Float[np.ndarray, " queries"],
-    reached: Float[np.ndarray, "queries m"],
-    within: Float[np.ndarray, " queries"],
-    alpha: float,
-) -> np.ndarray:
-    """Return the part of the errors that is due to bias. The size of the bias follows from α. It comes from
-    shrinkage, and from the parts of queries that past queries do not determine.
-    """
-    share = share_of_bias(norms, mean, reached)
-    if alpha == inf:
-        return np.where(share > 0, np.nan, 0.0)
-    return np.sqrt(within + alpha**2 * share * norms)
-
-
-def _of_projected(
-    projected: ProjectedQueries, alpha: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    squares = projected.eigen.squares
-    ratio = 0.0 if alpha == inf else alpha**-2.0
-    weights = shrinkage(squares, alpha)
-    within = (projected.coefficients**2) @ (weights**2 * ratio / squares)
-    reached = (projected.coefficients**2) @ (1 / squares)
-    model = _model_part(projected.squares, projected.means, reached, within, alpha)
-    return projected.values(alpha), projected.sampling(alpha), model
-
-
-def _by_kernel(
-    eigen: Eigenqueries,
-    queries: Linear,
-    mean: Float[np.ndarray, " queries"],
-    coefficients: Float[np.ndarray, " queries"],
-) -> np.ndarray:
-    """Return the answers Σ_j c_j·⟨q, q_j⟩ to queries q, where q_j are past queries and c_j their
-    coefficients. The function computes them in blocks.
-    """
-    answers = np.empty(len(queries))
-    for rows, kernel in eigen.kernel(queries, mean):
-        answers[rows] = kernel @ coefficients
-    return answers
 
 
 # Kernel pca
@@ -550,11 +381,9 @@ class Posterior:
         """
         check_weights(weights)
         if not error:
-            shrink = shrinkage(self.eigen.squares, self.alpha, self.hard)
-            queries = linear_queries(workload, self.domain)
-            return KernelBlocks(self.eigen, self.alpha).values(queries, shrink)
-        projected = self.eigen.project(workload)
-        return projected.values(self.alpha, self.hard), projected.errors(self.alpha, self.hard)
+            return self._values(linear_queries(workload, self.domain))
+        values, noise, bias = self._of_projected(workload)
+        return values, np.hypot(noise, bias)
 
     def errors_in_parts(self, workload: Recipe) -> KernelAnswers:
         """Return answers to queries, with their errors in two parts. One part comes from the noise in past
@@ -569,8 +398,114 @@ class Posterior:
         Returns
         -------
         KernelAnswers
-            Answers and the two parts of their errors. The method ignores the field `hard`, and always shrinks
-            eigenqueries.
+            Answers and the two parts of their errors.
         """
         queries = linear_queries(workload, self.domain)
-        return KernelBlocks(self.eigen, self.alpha).with_errors(queries)
+        parts = [np.zeros(len(queries)) for _ in range(3)]
+        for rows, found in self._blocks(queries):
+            for part, own in zip(parts, found, strict=True):
+                part[rows] = own
+        return KernelAnswers(*parts)
+
+    @cached_property
+    def _prior(self) -> Prior:
+        """Probabilities of the prior, one vector per attribute."""
+        return prior_vectors(self.eigen.prior, self.domain)
+
+    @cached_property
+    def _tables(self) -> SetTables | None:
+        """Past queries, written as tables over their attributes, or None if such a table has too many cells."""
+        try:
+            return SetTables(self.eigen.workload, self.domain, self._prior)
+        except ValueError:
+            return None
+
+    def _values(self, queries: Linear) -> np.ndarray:
+        """Return answers to queries, as counts of records, from sums of past queries if these are small."""
+        eigen = self.eigen
+        mean = means(queries, self.domain, self._prior)
+        weights = shrinkage(eigen.squares, self.alpha, self.hard)
+        coefficients = eigen.basis @ (eigen.answers * weights)
+        total = eigen.total or 0.0
+        if self._tables is None or not self._few_cells(queries):
+            blocks = [kernel @ coefficients for _, kernel in eigen.kernel(queries, mean)]
+            return total * mean + np.concatenate([np.empty(0), *blocks])
+        answers = queries.sums_of_margins(self._tables.sums(coefficients))
+        if eigen.total is not None:
+            answers = answers + (total - coefficients @ eigen.means) * mean
+        return answers
+
+    def _few_cells(self, queries: Linear) -> bool:
+        if not isinstance(queries, Products):
+            return False
+        shape = self.domain.shape
+        return all(prod(shape[k] for k in axes) <= _MOST_CELLS for axes, _ in queries.sets)
+
+    def _blocks(
+        self, queries: Linear
+    ) -> Iterator[tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]]:
+        """Yield blocks of queries. Each block contains the positions of the queries, their answers, and the
+        two parts of their errors.
+        """
+        left = np.ones(len(queries), bool)
+        tables = self._tables
+        if (
+            isinstance(queries, Products)
+            and (np.diff(queries.offsets) == 1).all()
+            and tables is not None
+            and tables.one_term_each
+        ):
+            for axes, terms in queries.sets:
+                if len(terms) >= _FEW_SHARED:
+                    left[terms] = False
+                    rows = self._rows_of_set(axes, tables)
+                    if rows is None:
+                        left[terms] = True
+                        continue
+                    for start in range(0, len(terms), _QUERIES_AT_ONCE):
+                        chosen = terms[start : start + _QUERIES_AT_ONCE]
+                        yield chosen, rows.answers(queries[chosen])
+        rest = np.flatnonzero(left)
+        step = max(1, 2**23 // max(1, len(self.eigen)))
+        for start in range(0, len(rest), step):
+            chosen = rest[start : start + step]
+            yield chosen, self._of_projected(queries[chosen])
+
+    def _rows_of_set(self, axes: tuple[int, ...], tables: SetTables) -> _SetRows | None:
+        """Compute the matrix rows that all queries on one set of attributes share. Return None if there would
+        be more than about twice as many rows as eigenqueries.
+        """
+        eigen = self.eigen
+        columns: list[_Columns] = []
+        rows = []
+        by_shared: dict[tuple[int, ...], list[QueryTerms]] = {(): []}
+        for part in tables.terms:
+            shared = tuple(k for k in axes if k in part.axes)
+            by_shared.setdefault(shared, []).append(part)
+        for shared, parts in by_shared.items():
+            cells = prod(tables.domain.shape[k] for k in shared)
+            count = sum(len(part.query) for part in parts)
+            if cells > count > 0:
+                past = np.concatenate([part.query for part in parts])
+                columns.append((shared, past))
+                rows.append(eigen.basis[past])
+                continue
+            block = np.zeros((cells, len(eigen)))
+            for part in parts:
+                block += tables.margin(part, shared).T @ eigen.basis[part.query]
+            if not shared:
+                block[0] += tables.constants @ eigen.basis
+                if eigen.total is not None:
+                    block[0] -= eigen.means @ eigen.basis
+            columns.append((shared, None))
+            rows.append(block)
+        matrix = np.concatenate(rows)
+        if len(matrix) > 2 * len(eigen) + 2:
+            return None
+        return _SetRows(self, self._prior, columns, matrix)
+
+    def _of_projected(self, queries: Recipe) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return answers and the two parts of their errors, from projections onto the eigenqueries."""
+        rule = (self.alpha, self.hard)
+        projected = self.eigen.project(queries)
+        return projected.values(*rule), projected.sampling(*rule), projected.bias(*rule)
