@@ -83,7 +83,6 @@ def test_alpha_is_chosen_as_with_a_decomposition(total, monkeypatch):
     asked = RandomMarginalRanges(50, dims=3, seed=7)
     answers = chosen.answer(asked)
     assert np.allclose(answers, decomposed.answer(asked), rtol=1e-7)
-    assert np.allclose(answers, chosen.posterior.answer(asked), rtol=1e-7)
     one, other = (each.past.answer_at(asked, ALPHAS) for each in (chosen, decomposed))
     assert np.allclose(one, other, rtol=1e-7)
 
@@ -133,17 +132,3 @@ def test_an_alpha_that_systems_cannot_bear_is_refused(alpha):
     ridge = KernelRidge.of(history_of(QUERIES["ranges"]), TOTAL, PRIOR)
     with pytest.raises(ValueError, match=f"alpha = {alpha!r} is not allowed"):
         ridge.answer_at(RandomTables(5), [alpha])
-
-
-def test_a_selection_answers_at_other_alphas_as_its_posterior():
-    history = history_of(QUERIES["ranges"])
-    chosen = select_alpha(history, total=TOTAL, low=1.0, high=3000.0, points=3, refine=0)
-    asked = RandomMarginalRanges(50, dims=3, seed=7)
-    finite = [chosen.answer(asked, alpha) for alpha in ALPHAS]
-    assert "posterior" not in vars(chosen)  # nothing was decomposed
-    for alpha, own in zip(
-        (*ALPHAS, np.inf), (*finite, chosen.answer(asked, np.inf)), strict=True
-    ):
-        assert np.allclose(own, chosen.posterior.with_alpha(alpha).answer(asked), rtol=1e-7)
-    with pytest.raises(ValueError, match="alpha = -1.0 is not allowed"):
-        chosen.answer(asked, -1.0)

@@ -197,32 +197,13 @@ class SelectedAlpha:
     errors: Float[np.ndarray, " tried"]
     past: KernelRidge | Eigenqueries
 
-    @property
-    def rmse(self) -> float:
-        """Square root of the estimated mean squared error. It is 0 if this estimate is negative."""
-        return sqrt(max(0.0, self.error))
-
-    @cached_property
-    def posterior(self) -> Posterior:
-        """Fit to all past answers at the selected α, which can answer any linear query with a standard
-        deviation. The fit is computed when it is first needed.
-        """
-        past = self.past
-        eigen = past.eigenqueries() if isinstance(past, KernelRidge) else past
-        return Posterior(eigen, self.alpha)
-
-    def answer(
-        self, workload: Recipe, alpha: float | None = None
-    ) -> Float[np.ndarray, " queries"]:
-        """Return answers to queries, computed with the selected α or with another one.
+    def answer(self, workload: Recipe) -> Float[np.ndarray, " queries"]:
+        """Return answers to queries, computed with the selected α.
 
         Parameters
         ----------
         workload : Workload
             Linear queries over the domain of the past answers.
-        alpha : float, optional
-            Trade-off between bias and variance, as a number of records. Larger values give less bias and more
-            variance. With inf, answers are unbiased. By default, the selected value.
 
         Returns
         -------
@@ -232,12 +213,14 @@ class SelectedAlpha:
         Raises
         ------
         ValueError
-            If `alpha` is not above 0, or if the queries are not linear.
+            If the queries are not linear.
         """
-        alpha = self.alpha if alpha is None else alpha
-        if isinstance(self.past, KernelRidge) and alpha <= self.past.largest_alpha:
-            return self.past.answer_at(workload, [alpha])[0]
-        return self.posterior.with_alpha(alpha).answer(workload)
+        if isinstance(self.past, KernelRidge):
+            return self.past.answer_at(workload, [self.alpha])[0]
+        answers: Float[np.ndarray, " queries"] = Posterior(self.past, self.alpha).answer(
+            workload
+        )
+        return answers
 
 
 def select_alpha(

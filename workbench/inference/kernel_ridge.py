@@ -213,10 +213,6 @@ class KernelRidge:
             answers += np.multiply.outer(mean, self.total - self.means @ coefficients)
         return answers.T
 
-    def eigenqueries(self) -> Eigenqueries:
-        """Compute the eigenqueries of the same past answers."""
-        return Eigenqueries.of(self.history, self.total, self.prior)
-
 
 def ridge_or_eigenqueries(
     history: NoisyAnswers, total: float | None, prior: tuple[Any, ...] | None, largest: float
