@@ -367,7 +367,7 @@ def test_what_leads_to_no_file_is_not_read(tmp_path):
     (tmp_path / "d.json").symlink_to("/dev/zero")
     with limited(), pytest.raises(FileNotFoundError, match="no such file"):
         Domain.read(tmp_path / "d.json")
-    with limited(), pytest.raises(FileNotFoundError, match="no such file of queries"):
+    with limited(), pytest.raises(FileNotFoundError, match="d.json: no such file"):
         read_queries(str(tmp_path / "d.json"), DOMAIN)
     (tmp_path / "e.json").write_text('{"home": {"file": "/dev/zero"}}')
     with pytest.raises(ValueError, match="no such file"):

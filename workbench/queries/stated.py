@@ -25,7 +25,7 @@ from workbench.queries.selections import Selections
 from workbench.queries.tables import TableQueries
 from workbench.queries.typed import labelled_queries
 from workbench.spaces import Domain
-from workbench.spaces.statements import read_json
+from workbench.spaces.statements import read_json, read_text
 
 # Serialise
 
@@ -163,11 +163,10 @@ def read_marginals(text: str, domain: Domain) -> Marginals | NamedMarginals:
             )
         return marginals
     path = Path(text)
-    _refuse_no_file(path)
     if path.suffix == ".json":
         sets = read_json(path)
     else:
-        sets = list(csv.reader(_file_text(path).splitlines(), skipinitialspace=True))
+        sets = list(csv.reader(read_text(path).splitlines(), skipinitialspace=True))
     good = isinstance(sets, list) and all(isinstance(names, list) for names in sets)
     good = good and all(isinstance(name, str) for names in sets for name in names)
     if not good:
@@ -208,14 +207,13 @@ def read_queries(text: str, domain: Domain) -> Selections:
         message gives the number of the line or query.
     """
     path = Path(text)
-    _refuse_no_file(path)
     if path.suffix == ".json":
         parsed = read_json(path)
         if not isinstance(parsed, list):
             raise ValueError(f"{path}: need a list of queries")
         queries = list(enumerate(map(_labels_from_json, parsed), 1))
     else:
-        lines = ((n, line.strip()) for n, line in enumerate(_file_text(path).splitlines(), 1))
+        lines = ((n, line.strip()) for n, line in enumerate(read_text(path).splitlines(), 1))
         queries = [(n, line) for n, line in lines if line and not line.startswith("#")]
     if not queries:
         raise ValueError(f"{path} contains no query")
@@ -246,15 +244,3 @@ def _range_from_json(labels: Any) -> Any:
         case [*several]:
             return [_range_from_json(part) for part in several]
     return labels
-
-
-def _refuse_no_file(path: Path) -> None:
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: no such file of queries")
-
-
-def _file_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as e:
-        raise ValueError(f"{path}: not a text file in UTF-8 ({e.reason})") from None
