@@ -9,9 +9,8 @@ from tests.reference import residual_planner
 from workbench import ZCDP, Bound, SparseTable
 from workbench.estimates import NoisyAnswers
 from workbench.inference import KernelPCA
-from workbench.inference.marginal_strategies import L1, L2
 from workbench.inference.marginals import used_attributes
-from workbench.inference.strategies import answers_by_cells, of_line, optimised_strategy
+from workbench.inference.strategies import L1, L2, answers_by_cells, of_line, optimised_strategy
 from workbench.mechanisms import GaussianQueries
 from workbench.owner.choosing import reconstructed
 from workbench.queries import Marginals, NamedMarginals, Products, TableMargins, linear_queries

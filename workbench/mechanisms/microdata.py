@@ -17,9 +17,9 @@ from workbench.estimates import NoisyAnswers
 from workbench.estimates.release import Release
 from workbench.inference import MaximumEntropy, NotConverged
 from workbench.inference.junction_tree import cliques_of
-from workbench.inference.marginal_strategies import MOST_SETS, closure_of
 from workbench.inference.markov_network import MeasuredMarginals
 from workbench.inference.model import Model, TreeModel
+from workbench.inference.strategies import MOST_SETS, closure_of
 from workbench.mechanisms.neighbours import audited_at
 from workbench.mechanisms.protocol import (
     Mechanism,

@@ -33,9 +33,15 @@ from workbench.compiled import pd
 from workbench.estimates import DerivedAnswers
 from workbench.estimates.release import Release
 from workbench.inference import KernelPCA
-from workbench.inference.marginal_strategies import L1, L2, Strategy, marginals_of
 from workbench.inference.marginals import used_attributes
-from workbench.inference.strategies import answers_by_cells, optimised_strategy
+from workbench.inference.strategies import (
+    L1,
+    L2,
+    Strategy,
+    answers_by_cells,
+    marginals_of,
+    optimised_strategy,
+)
 from workbench.mechanisms.microdata import marginal_counts
 from workbench.mechanisms.protocol import private_bound, sensitivity
 from workbench.noise.additive import choice_rho
