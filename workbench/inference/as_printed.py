@@ -18,7 +18,7 @@ from workbench.inference.eigenqueries import normalised_prior, prior_field
 from workbench.inference.gibbs import Chains
 from workbench.inference.maximum_entropy import likelihood_weight, total_field
 from workbench.inference.model import Model
-from workbench.value import Int, parameter, value
+from workbench.value import parameter, value
 
 _CHAINS = 4096  # that say what the last weights expect
 _SWEEPS = 40
@@ -101,7 +101,12 @@ class MaximumEntropyAsPrinted:
         chains.set_potentials(potentials)
         chains.set_proposal(problem.prior_margins())
         states = chains.draw_from_prior(_CHAINS, rng)
-        margins = _settled_margins(chains, states, rng, _SWEEPS)
+        for _ in range(_SWEEPS // 2):  # not counted
+            chains.step(states, rng)
+        sums = chains.sums()
+        for _ in range(_SWEEPS):
+            chains.step(states, rng, sums)
+        margins = chains.margins(sums)
         weights = np.zeros(len(problem.pi))
         weights[query] = w[cell]
         gap = problem.gap(weights, margins)
@@ -149,20 +154,3 @@ def _walk(
             last[place] = step + 1
     for at in range(w.size):
         w[at] = min(max(w[at] + gamma * pi[at] * (steps - last[at]), -box[at]), box[at])
-
-
-def _settled_margins(
-    chains: Chains,
-    states: Int[np.ndarray, "chains attributes"],
-    rng: np.random.Generator,
-    sweeps: int,
-) -> list[np.ndarray]:
-    """Return the expected table of each set of attributes at fixed weights, averaged over `sweeps` sweeps of
-    the chains. Before these sweeps, the chains make half as many sweeps that are not counted.
-    """
-    for _ in range(sweeps // 2):
-        chains.step(states, rng)
-    sums = chains.sums()
-    for _ in range(sweeps):
-        chains.step(states, rng, sums)
-    return chains.margins(sums)

@@ -57,7 +57,7 @@ from workbench.compiled import in_slices, njit
 from workbench.estimates import HierarchicalSums, Histogram, Leaves, Summary, TransformedSummary
 from workbench.queries import level_sizes
 from workbench.queries.dyadic import DyadicBasis
-from workbench.value import Float, Int, Num, finite_array, number_array, sealed, value
+from workbench.value import Float, Num, finite_array, number_array, sealed, value
 
 # Isotonic
 
@@ -495,12 +495,7 @@ def _distribute_nodes(values, low, high, child, children, share):
 
 
 @njit(cache=True, nogil=True)
-def average_upwards(
-    out: Float[np.ndarray, " nodes"],
-    below: Float[np.ndarray, " nodes"],
-    starts: Int[np.ndarray, " levels"],
-    branching: int,
-) -> None:
+def _average_upwards(out, below, starts, branching):
     """Make the first pass of least squares on a tree whose nodes may have different variances. From the
     leaves upwards, it replaces the sums `out` by weighted means, and the variances `below` by the variances
     of these means.
@@ -519,13 +514,8 @@ def average_upwards(
 
 
 @njit(cache=True, nogil=True)
-def distribute_downwards(
-    out: Float[np.ndarray, " nodes"],
-    below: Float[np.ndarray, " nodes"],
-    starts: Int[np.ndarray, " levels"],
-    branching: int,
-) -> None:
-    """Make the second pass of least squares, after `average_upwards`. From the root downwards, it divides the
+def _distribute_downwards(out, below, starts, branching):
+    """Make the second pass of least squares, after `_average_upwards`. From the root downwards, it divides the
     difference between a parent and the sum of its children among the children.
     """
     for depth in range(len(starts) - 2):
@@ -625,8 +615,8 @@ def nonnegative_least_squares(
         variances = np.ones(noisy.size)
         values[leaves][at_zero] = 0
         variances[leaves][at_zero] = 0
-        average_upwards(values, variances, starts, branching)
-        distribute_downwards(values, variances, starts, branching)
+        _average_upwards(values, variances, starts, branching)
+        _distribute_downwards(values, variances, starts, branching)
         # of the squared distance, along each leaf: positive where a leaf at 0 is rightly there
         gradient = _sums_to_leaves(values - noisy, sizes, branching)
         wrong = np.where(at_zero, gradient < -slack, values[leaves] < -slack)

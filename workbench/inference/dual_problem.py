@@ -116,11 +116,6 @@ class DualProblem:
         fixed = np.where(pi <= least, -box, np.nan)
         return cls(domain, float(total), prior, sets, terms, constants, pi, box, peak, fixed)
 
-    @property
-    def modelled_axes(self) -> tuple[int, ...]:
-        """Numbers of the attributes that at least one query uses."""
-        return tuple(sorted({k for axes in self.sets for k in axes}))
-
     @cached_property
     def shapes(self) -> list[list[int]]:
         """Shape of the table of each set of attributes."""
@@ -432,4 +427,4 @@ def sampled_step(
     move = unit * found.x
     far = float(move @ (covariance @ move)) / 2
     move *= min(1.0, sqrt(_FARTHEST / far)) if far > 0 else 1.0
-    return problem.with_fixed(np.clip(w + move, -problem.box, problem.box)), -float(found.fun)
+    return problem.within(w + move), -float(found.fun)

@@ -148,9 +148,7 @@ class _Copy(NamedTuple):
     """
 
     set_index: int
-    axis: int
-    axis_last: tuple[int, ...]  # the order of axes in the copy
-    axis_back: tuple[int, ...]  # and that of the copy's axes in the table
+    order: list[int]  # of the table's axes in the copy
     cells: slice
 
 
@@ -177,36 +175,25 @@ class Chains:
         its rows are found.
         """
         width = max((len(axes) for axes in self.sets), default=1) or 1
-        bases: list[int] = []
-        others: list[list[int]] = []
-        strides: list[list[int]] = []
-        first = [0]
-        cells = 0
+        where = [
+            (k, i) for k in range(len(self.shape)) for i, s in enumerate(self.sets) if k in s
+        ]
+        self.first = np.searchsorted([k for k, _ in where], np.arange(len(self.shape) + 1))
+        self.base = np.zeros(len(where), np.int64)
+        self.others = np.zeros((len(where), width), np.int64)
+        self.strides = np.zeros((len(where), width), np.int64)
         self.copies: list[_Copy] = []
-        for k, values in enumerate(self.shape):
-            for i, axes in enumerate(self.sets):
-                if k not in axes:
-                    continue
-                rest = [j for j in axes if j != k]
-                padding = [0] * (width - len(rest))
-                others.append(rest + padding)
-                strides.append(
-                    [values * step for step in _row_major([self.shape[j] for j in rest])]
-                    + padding
-                )
-                size = prod(self.shape[j] for j in axes)
-                bases.append(cells)
-                axis = axes.index(k)
-                last = [*range(axis), *range(axis + 1, len(axes)), axis]
-                back = [*range(axis), len(axes) - 1, *range(axis, len(axes) - 1)]
-                here = slice(cells, cells + size)
-                self.copies.append(_Copy(i, axis, tuple(last), tuple(back), here))
-                cells += size
-            first.append(len(bases))
-        self.first = np.array(first)
-        self.base = np.array(bases, np.int64)
-        self.others = np.array(others, np.int64).reshape(len(bases), width)
-        self.strides = np.array(strides, np.int64).reshape(len(bases), width)
+        cells = 0
+        for e, (k, i) in enumerate(where):
+            axes = self.sets[i]
+            rest = [j for j in axes if j != k]
+            shape = [self.shape[j] for j in (*rest, k)]
+            self.base[e] = cells
+            self.others[e, : len(rest)] = rest
+            self.strides[e, : len(rest)] = _row_major(shape)[:-1]
+            order = [axes.index(j) for j in (*rest, k)]
+            self.copies.append(_Copy(i, order, slice(cells, cells + prod(shape))))
+            cells += prod(shape)
         self.logs = np.zeros(cells, np.float32)
         self.rows = np.ones(cells, np.float32)
 
@@ -231,7 +218,7 @@ class Chains:
         potentials, one table in nats per set of attributes.
         """
         for copy in self.copies:
-            table = potentials[copy.set_index].transpose(copy.axis_last)
+            table = potentials[copy.set_index].transpose(copy.order)
             self.logs[copy.cells] = (table - table.max(axis=-1, keepdims=True)).ravel()
         np.exp(self.logs, out=self.rows)
         self.flat = np.concatenate([np.empty(0), *(table.ravel() for table in potentials)])
@@ -344,9 +331,8 @@ class Chains:
         tables = [np.zeros([self.shape[k] for k in axes]) for axes in self.sets]
         for copy in self.copies:
             shape = [self.shape[k] for k in self.sets[copy.set_index]]
-            values = shape.pop(copy.axis)
-            table = sums[copy.cells].reshape([*shape, values])
-            tables[copy.set_index] += table.transpose(copy.axis_back)
+            table = sums[copy.cells].reshape([shape[axis] for axis in copy.order])
+            tables[copy.set_index] += table.transpose(np.argsort(copy.order))
         return [table / table.sum() for table in tables]
 
 

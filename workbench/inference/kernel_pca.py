@@ -136,22 +136,16 @@ class SetTables:
         )
 
 
+@dataclass(frozen=True, eq=False)
 class _WeighedSum(Margins):
     """Weighted sum of queries, as a function of a record, multiplied by the prior probability of the record.
     The class has the methods of a table of sums, so queries can be answered from it.
     """
 
-    def __init__(
-        self,
-        domain: Domain,
-        prior: Prior,
-        tables: list[tuple[tuple[int, ...], Float[np.ndarray, "..."]]],
-        constant: float,
-    ):
-        self.domain = domain
-        self.prior = prior
-        self.tables = tables
-        self.constant = constant
+    domain: Domain
+    prior: Prior
+    tables: list[tuple[tuple[int, ...], Float[np.ndarray, "..."]]]
+    constant: float
 
     def dense(self, axes: tuple[int, ...]) -> Float[np.ndarray, "..."]:
         """Return the table over the given attributes (numbers of axes), summed over all other attributes."""

@@ -141,10 +141,8 @@ class BankMarginals:
 
     def __init__(self, history: NoisyAnswers, total: float | None = None):
         self.history = history
-        self.terms: list[QueryTerms] = []
         constants = np.zeros(len(history))
-        for part in terms_by_axes(history.workload, history.domain, constants):
-            self.terms.append(part)
+        self.terms = list(terms_by_axes(history.workload, history.domain, constants))
         tables = complete_tables(history.domain, self.terms, history.values, history.variances)
         sums = [float(table.shares.sum()) for table in tables]
         weights = [1 / (table.variance * table.shares.size) for table in tables]

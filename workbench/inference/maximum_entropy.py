@@ -119,30 +119,21 @@ def ascend_dual(
             if at.gap <= tolerance or done >= steps:
                 break
             if sampled and before is not None:
-                reached = _by_sampled_steps(ascent, at, done, steps, tolerance, bar)
-                done = reached.done
-                if reached.at is not at:
-                    at, lacks = reached.at, reached.lacks
+                start = at
+                at, done, left = _by_sampled_steps(ascent, start, done, steps, tolerance, bar)
+                if at is not start:
+                    lacks = left
                     break
     return problem.model(at.potentials, at.margins, False, at.gap, done, lacks)
 
 
-class _Reached(NamedTuple):
-    """Weights that a fit reached, the number of its steps, and an estimate of the KL divergence that remains
-    between the model and the best model.
-    """
-
-    at: _Seen
-    done: int
-    lacks: float
-
-
 def _by_sampled_steps(
     ascent: _Ascent, at: _Seen, done: int, steps: int, tolerance: float, bar: tqdm
-) -> _Reached:
+) -> tuple[_Seen, int, float]:
     """Improve the weights by `sampled_step` until the duality gap is small, until the last step was expected
     to improve the fit only a little, or until the steps are used up. If the gap is much larger after the
-    first step, return to the start.
+    first step, return to the start. Also return the number of steps, and an estimate of the KL divergence that
+    remains between the model and the best model.
 
     Each stage has 1.3 times as many steps as the stage before, and an eighth of the damping. If a later stage
     makes the gap much larger, it is undone and repeated with more damping. The expected improvement of the
@@ -173,7 +164,7 @@ def _by_sampled_steps(
         at = seen
         if lacks < _NEAR * tolerance:
             break
-    return _Reached(at, done, lacks)
+    return at, done, lacks
 
 
 def _move(at: _Seen, seen: _Seen) -> float:
@@ -377,7 +368,8 @@ class MaximumEntropy:
         array([60., 25.])
         """
         problem = DualProblem.of(history, self.total, self.alpha, self.prior, self.consistent)
-        cells = prod(problem.domain.shape[k] for k in problem.modelled_axes)
+        modelled = {k for axes in problem.sets for k in axes}
+        cells = prod(problem.domain.shape[k] for k in modelled)
         if cells <= self.limit:
             model = _exact(problem)
         else:

@@ -259,9 +259,6 @@ class Selections:
                     f"{len(sets.sizes) - 1:,} sets of {n:,} values of {name!r} are too many for this "
                     "release: ask fewer at a time"
                 )
-            edges = np.zeros((len(sets.sizes), n + 1))
-            owner = np.repeat(np.arange(len(sets.sizes)), np.diff(sets.offsets))
-            np.add.at(edges, (owner, sets.lo), 1)
-            np.add.at(edges, (owner, sets.hi), -1)
-            factors.append(sealed(edges.cumsum(axis=1)[:, :n]))
+            rows = [sets.members(i) for i in range(len(sets.sizes))]
+            factors.append(sealed(np.stack(rows).astype(float)))
         return tuple(factors)
