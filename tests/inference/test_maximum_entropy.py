@@ -2,8 +2,9 @@
 
 import warnings
 from dataclasses import replace
+from functools import partial
 from itertools import product as cells
-from math import inf, prod
+from math import inf, nan, prod
 
 import numpy as np
 import pytest
@@ -64,6 +65,11 @@ def history(workload, scale=10.0, seed=0):
     return NoisyAnswers(DOMAIN, workload, noisy, 2 * scale**2)
 
 
+@pytest.fixture(scope="module")
+def answers():
+    return history(Marginals(2))
+
+
 def optimum(answers, alpha, prior=None, pi=None):
     f = features(answers.workload)
     p0 = kernel_pca.uniform(SHAPE) if prior is None else kernel_pca.product_prior(prior)
@@ -93,8 +99,7 @@ def test_the_exact_fit_is_the_references_optimum(alpha, prior):
 
 
 @pytest.mark.parametrize("alpha", [pytest.param(0.002, marks=pytest.mark.slow), 0.05])
-def test_marginals_that_agree_reach_the_references_optimum(alpha):
-    answers = history(Marginals(2))
+def test_marginals_that_agree_reach_the_references_optimum(alpha, answers):
     problem = DualProblem.of(answers, N, alpha, None, True)
     p, _ = optimum(answers, alpha, pi=problem.pi)
     model = MaximumEntropy(alpha, N)(answers)
@@ -125,16 +130,21 @@ def test_infinite_alpha_fits_what_can_be_fitted():
     assert model.answer(Marginals(2)) == pytest.approx(answers.values, abs=0.05)
 
 
+def random_model(rng):
+    """Chains of a model whose weights are random, its problem, and its parts as the reference wants them."""
+    workload = Marginals(2).on(DOMAIN)
+    w = rng.normal(size=len(workload))
+    told = NoisyAnswers(DOMAIN, workload, np.zeros(len(w)), 1.0)
+    problem = DualProblem.of(told, N, 1.0, PRIOR, False)
+    chains = Chains(SHAPE, problem.prior, problem.sets)
+    chains.set_potentials(problem.potentials(w))
+    return chains, problem, (w, features(workload), kernel_pca.product_prior(PRIOR))
+
+
 def test_a_sweep_draws_from_the_references_conditionals():
     """Seeded: never by chance; sees a chance that is off by 0.01."""
     rng = np.random.default_rng(1)
-    workload = Marginals(2).on(DOMAIN)
-    w = rng.normal(size=len(workload))
-    answers = NoisyAnswers(DOMAIN, workload, np.zeros(len(w)), 1.0)
-    problem = DualProblem.of(answers, N, 1.0, PRIOR, False)
-    chains = Chains(SHAPE, problem.prior, problem.sets)
-    chains.set_potentials(problem.potentials(w))
-    f, p0 = features(workload), kernel_pca.product_prior(PRIOR)
+    chains, problem, (w, f, p0) = random_model(rng)
     start = np.array([2, 1, 0], np.int32)
     states, sums = np.tile(start, (60_000, 1)), chains.sums()
     chains.sweep(states, rng, sums)
@@ -167,14 +177,8 @@ def test_jumps_alone_reach_the_model():
     """From a tree of the prior; also after aiming at the model's own margins."""
     # Seeded: never by chance; sees a chance that is off by 0.0125.
     rng = np.random.default_rng(5)
-    workload = Marginals(2).on(DOMAIN)
-    w = rng.normal(size=len(workload))
-    answers = NoisyAnswers(DOMAIN, workload, np.zeros(len(w)), 1.0)
-    problem = DualProblem.of(answers, N, 1.0, PRIOR, False)
-    f, p0 = features(workload), kernel_pca.product_prior(PRIOR)
+    chains, problem, (w, f, p0) = random_model(rng)
     p = reference.distribution(w, f, p0)
-    chains = Chains(SHAPE, problem.prior, problem.sets)
-    chains.set_potentials(problem.potentials(w))
     own = [m.reshape([SHAPE[k] for k in s]) for m, s in zip(
         np.split(f @ p, np.cumsum([12, 6])), problem.sets, strict=True)]  # fmt: skip
     for margins in (problem.prior_margins(), own):
@@ -187,8 +191,7 @@ def test_jumps_alone_reach_the_model():
 
 
 @pytest.mark.parametrize("steps", [1, 10, 100])
-def test_the_gap_bounds_the_distance_from_the_references_optimum(steps):
-    answers = history(Marginals(2))
+def test_the_gap_bounds_the_distance_from_the_references_optimum(steps, answers):
     problem = DualProblem.of(answers, N, 0.005, None, True)
     best, _ = optimum(answers, 0.005, pi=problem.pi)
     fit = MaximumEntropy(0.005, N, limit=0, chains=4096, steps=steps, tolerance=0.0)
@@ -252,8 +255,7 @@ def test_tables_that_agree_have_the_model_of_private_pgm(asked):
     assert ours.gap < 1e-3
 
 
-def test_a_fit_that_stops_early_says_so():
-    answers = history(Marginals(2))
+def test_a_fit_that_stops_early_says_so(answers):
     early = MaximumEntropy(0.3, N, limit=0, steps=1)
     with pytest.warns(NotConverged, match="after 1 steps at a duality gap of"):
         early(answers)
@@ -300,8 +302,7 @@ def test_held_out_answers_say_which_alpha_to_take():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.002, 0.02])
-def test_drawn_fits_approach_the_exact_one(alpha):
-    answers = history(Marginals(2))
+def test_drawn_fits_approach_the_exact_one(alpha, answers):
     exact = MaximumEntropy(alpha, N, PRIOR)(answers)
     drawn = MaximumEntropy(alpha, N, PRIOR, limit=0, chains=4096, tolerance=0.0)(answers)
     assert not drawn.explicit
@@ -309,8 +310,7 @@ def test_drawn_fits_approach_the_exact_one(alpha):
     assert np.abs(drawn.answer(Marginals(3)) - exact.answer(Marginals(3))).sum() < 0.12 * N
 
 
-def test_a_drawn_fit_is_the_same_again():
-    answers = history(Marginals(2))
+def test_a_drawn_fit_is_the_same_again(answers):
     few = MaximumEntropy(0.02, N, PRIOR, limit=0, chains=256, steps=50, tolerance=0.0)
     drawn, again = few(answers), few(answers)
     assert not drawn.explicit
@@ -385,9 +385,8 @@ def test_untouched_attributes_follow_the_prior():
 
 
 @pytest.mark.slow
-def test_as_printed_is_the_references_loop_in_law():
+def test_as_printed_is_the_references_loop_in_law(answers):
     """Seeded: never by chance; sees a weight that is off by six standard errors and 0.02."""
-    answers = history(Marginals(2))
     printed = MaximumEntropyAsPrinted(0.02, N, gamma=0.02, steps=4000)
     f, p0 = features(Marginals(2)), kernel_pca.uniform(SHAPE)
     box = reference.boxes(0.02, N, answers.scales)
@@ -427,21 +426,17 @@ def test_margins_come_in_the_order_asked():
         assert model.margin(axes) == pytest.approx(joint(model).sum(axis=rest).transpose(by))
 
 
-def test_bad_input_is_refused():
-    answers = history(Marginals(2))
-    for bad in (0, -1.0, float("nan"), "x", True):
-        with pytest.raises(ValueError, match="alpha"):
-            MaximumEntropy(bad, N)
-    with pytest.raises(ValueError, match="total"):
-        MaximumEntropy(1.0)(answers)
-    with pytest.raises(ValueError, match="total"):
-        MaximumEntropy(1.0, -5)
-    with pytest.raises(ValueError, match="prior"):
-        MaximumEntropy(1.0, N, ((1.0,),))(answers)
-    with pytest.raises(ValueError, match="prior"):
-        MaximumEntropy(1.0, N, ((0.0, 1.0),))
-    with pytest.raises(ValueError, match="empty"):
-        MaximumEntropy(1.0, N)([])
+def test_bad_input_is_refused(answers):
+    for make, named in (
+        *((partial(MaximumEntropy, bad, N), "alpha") for bad in (0, -1.0, nan, "x", True)),
+        (lambda: MaximumEntropy(1.0)(answers), "total"),
+        (lambda: MaximumEntropy(1.0, -5), "total"),
+        (lambda: MaximumEntropy(1.0, N, ((1.0,),))(answers), "prior"),
+        (lambda: MaximumEntropy(1.0, N, ((0.0, 1.0),)), "prior"),
+        (lambda: MaximumEntropy(1.0, N)([]), "empty"),
+    ):
+        with pytest.raises(ValueError, match=named):
+            make()
 
 
 def test_contradictory_negative_and_repeated_answers_are_fine():
@@ -465,8 +460,7 @@ def test_what_a_sampled_fit_lacks_is_estimated_from_the_moves_of_its_stages():
     assert by_noise == pytest.approx(0.1 / 2 * (1 / (np.sqrt(2) - 1)) ** 2)
 
 
-def test_a_divergence_is_kl_both_ways():
-    answers = history(Marginals(2))
+def test_a_divergence_is_kl_both_ways(answers):
     models = [MaximumEntropy(alpha, N, PRIOR)(answers) for alpha in (0.01, 0.1)]
     p, q = (joint(model) for model in models)
     both_ways = ((p - q) * np.log(p / q)).sum()
@@ -475,8 +469,7 @@ def test_a_divergence_is_kl_both_ways():
     assert all(model.lacks == model.gap for model in models), "exact fits have no stages"
 
 
-def test_a_sampled_fit_says_what_it_lacks_only_after_whole_stages():
-    answers = history(Marginals(2))
+def test_a_sampled_fit_says_what_it_lacks_only_after_whole_stages(answers):
     short, long = (
         MaximumEntropy(0.05, N, PRIOR, limit=0, chains=512, steps=steps, tolerance=0.0)(answers)
         for steps in (100, 750)
