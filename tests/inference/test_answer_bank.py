@@ -166,7 +166,7 @@ def test_a_network_leaves_out_sets_until_its_tree_is_small_enough():
 def test_what_held_out_answers_miss_is_what_fits_to_the_others_miss(total):
     history = bought(chained(), RandomMarginalRanges(30, seed=2), 0.5)
     eigen = KernelPCA(1.0, total)(history).eigen
-    held = HeldOut(eigen, history.values, history.variances)
+    held = HeldOut(eigen, history)
     folds = [np.array([0, 3, 7]), np.array([1])]
     missed = held.missed(200.0, folds)
     for fold in (*folds, np.array([0])):
@@ -192,7 +192,7 @@ def test_unbiased_risks_are_so_on_average():
     for seed in range(60):
         history = bought(table, workload, 0.5, seed)
         eigen = KernelPCA(1.0, 4000.0)(history).eigen
-        told = HeldOut(eigen, history.values, history.variances).unbiased_risks(alphas)
+        told = HeldOut(eigen, history).unbiased_risks(alphas)
         answers = eigen.project(workload)
         true = [((answers.values(a) - truth) ** 2).mean() for a in alphas]
         gaps.append(told - true)

@@ -357,8 +357,7 @@ class AnswerBank:
 
     @cached_property
     def _held_out(self) -> HeldOut:
-        values, variances = self.history.values, self.history.variances
-        return HeldOut(self.eigen, values, variances, self._reliabilities)
+        return HeldOut(self.eigen, self.history, self._reliabilities)
 
     @cached_property
     def _reliabilities(self) -> Float[np.ndarray, " queries"]:

@@ -37,10 +37,9 @@ import numpy as np
 from workbench.estimates import NoisyAnswers
 from workbench.inference.eigenqueries import (
     Eigenqueries,
-    centred_gram,
     eigendecomposition,
-    prior_vectors,
     shrinkage,
+    whitened_gram,
 )
 from workbench.inference.kernel_pca import KernelPCA, Posterior
 from workbench.inference.kernel_ridge import KernelRidge, ridge_or_eigenqueries
@@ -73,8 +72,8 @@ class HeldOut:
     ----------
     eigen : Eigenqueries
         Eigenqueries of all past answers (see `Eigenqueries`).
-    values, variances : float64[answers]
-        Past answers, and the variances of their noise.
+    history : NoisyAnswers
+        The same past answers.
     reliabilities : float64[answers], optional
         Weight of each answer in averages of errors. By default, all weights are equal.
     """
@@ -82,16 +81,16 @@ class HeldOut:
     def __init__(
         self,
         eigen: Eigenqueries,
-        values: Float[np.ndarray, " queries"],
-        variances: Float[np.ndarray, " queries"],
+        history: NoisyAnswers,
         reliabilities: Float[np.ndarray, " queries"] | None = None,
     ):
         self.eigen = eigen
-        self.variances = variances
-        deviations = np.sqrt(variances)
-        self.whitened = (values - (eigen.total or 0.0) * eigen.means) / deviations
-        self.deviations = deviations
-        same = np.ones(len(variances))
+        self.history = history
+        self.variances = history.variances
+        self.deviations = np.sqrt(history.variances)
+        residuals = history.values - (eigen.total or 0.0) * eigen.means
+        self.whitened = residuals / self.deviations
+        same = np.ones(len(history))
         self.reliabilities = same if reliabilities is None else reliabilities
 
     @property
@@ -137,6 +136,44 @@ class HeldOut:
         rest = -(half @ half.T)
         rest[np.diag_indices(len(rest))] += 1
         return rest, self.whitened[fold] - vectors @ (eigen.answers * smoother)
+
+    def mean_error(self, parts: list[Int[np.ndarray, " held_out"]]) -> Callable[[float], float]:
+        """Return a function that computes the estimated mean squared error for any α, for one division of the
+        past answers into parts (Theorem 4 of Chen, Zhou & Bhowmick, EDBT 2012).
+        """
+        without = [cache(partial(self._without, part)) for part in parts]
+
+        def error(alpha: float) -> float:
+            total = 0.0
+            for part, others in zip(parts, without, strict=True):
+                if alpha > self.largest_alpha:
+                    missed = others()(alpha)
+                else:
+                    missed = self.residuals(alpha, part)
+                total += float(((missed**2 - 1) * self.variances[part]).sum())
+            return total / len(self.whitened)
+
+        return error
+
+    def _without(self, part: Int[np.ndarray, " held_out"]) -> Callable[[float], np.ndarray]:
+        """Return a function that computes, for any α, the prediction errors of one part of the answers. The
+        part is predicted from the eigenqueries of the other parts.
+        """
+        rest = np.setdiff1d(np.arange(len(self.whitened)), part)
+        squares, vectors = eigendecomposition(self._gram[np.ix_(rest, rest)])
+        coefficients = self._gram[np.ix_(part, rest)] @ vectors
+        answers = vectors.T @ self.whitened[rest]
+
+        def missed(alpha: float) -> np.ndarray:
+            return self.whitened[part] - coefficients @ (answers * shrinkage(squares, alpha))
+
+        return missed
+
+    @cached_property
+    def _gram(self) -> Float[np.ndarray, "queries queries"]:
+        """Inner products of the past queries, divided by the standard deviations of their noise."""
+        eigen = self.eigen
+        return whitened_gram(self.history, eigen.prior, eigen.total is not None)[0]
 
     def unbiased_risks(self, alphas: Float[np.ndarray, " alphas"]) -> np.ndarray:
         """Return one number per α: an unbiased estimate of the mean squared error of smoothed answers to the
@@ -284,19 +321,19 @@ def select_alpha(
     if not (isfinite(high) and 0 < low < high):
         raise ValueError(f"low = {low!r}, high = {high!r} are not allowed: need 0 < low < high")
     rng = np.random.default_rng(seed)
-    said = ridge_or_eigenqueries(history, total, prior, high)
-    past = said if isinstance(said, KernelRidge) else _Residuals(history, said)
-    error = past.mean_error(_split(m, folds, rng))
+    past = ridge_or_eigenqueries(history, total, prior, high)
+    held_out = past if isinstance(past, KernelRidge) else HeldOut(past, history)
+    error = held_out.mean_error(_split(m, folds, rng))
     errors = _search(error, np.geomspace(low, high, points).tolist(), refine)
     alpha = min(errors, key=errors.__getitem__)
-    fresh_error = past.mean_error(_split(m, folds, rng))
+    fresh_error = held_out.mean_error(_split(m, folds, rng))
     alphas = sorted(errors)
     return SelectedAlpha(
         alpha,
         fresh_error(alpha),
         np.array(alphas),
         np.array([errors[a] for a in alphas]),
-        said,
+        past,
     )
 
 
@@ -377,58 +414,6 @@ def _search(
             left = right
             right = low + _GOLDEN * (high - low)
     return errors
-
-
-class _Residuals:
-    """Estimates of the squared error by cross-validation, computed from eigenqueries. They are sums of
-    squared prediction errors of held-out answers, minus the variance of the noise.
-    """
-
-    def __init__(self, history: NoisyAnswers, eigen: Eigenqueries):
-        self.history = history
-        self.held_out = HeldOut(eigen, history.values, history.variances)
-
-    def mean_error(self, parts: list[Int[np.ndarray, " held_out"]]) -> Callable[[float], float]:
-        """Return a function that computes the estimated mean squared error for any α, for one division of the
-        past answers into parts (Theorem 4 of Chen, Zhou & Bhowmick, EDBT 2012).
-        """
-        held_out = self.held_out
-        without = [cache(partial(self._without, part)) for part in parts]
-
-        def error(alpha: float) -> float:
-            total = 0.0
-            for part, others in zip(parts, without, strict=True):
-                if alpha > held_out.largest_alpha:
-                    missed = others()(alpha)
-                else:
-                    missed = held_out.residuals(alpha, part)
-                total += float(((missed**2 - 1) * held_out.variances[part]).sum())
-            return total / len(self.history)
-
-        return error
-
-    def _without(self, part: Int[np.ndarray, " held_out"]) -> Callable[[float], np.ndarray]:
-        """Return a function that computes, for any α, the prediction errors of one part of the answers. The
-        part is predicted from the eigenqueries of the other parts.
-        """
-        whitened = self.held_out.whitened
-        rest = np.setdiff1d(np.arange(len(whitened)), part)
-        squares, vectors = eigendecomposition(self.gram[np.ix_(rest, rest)])
-        coefficients = self.gram[np.ix_(part, rest)] @ vectors
-        answers = vectors.T @ whitened[rest]
-        return lambda alpha: (
-            whitened[part] - coefficients @ (answers * shrinkage(squares, alpha))
-        )
-
-    @cached_property
-    def gram(self) -> Float[np.ndarray, "queries queries"]:
-        """Inner products of the past queries, divided by the standard deviations of their noise."""
-        eigen = self.held_out.eigen
-        prior = prior_vectors(eigen.prior, self.history.domain)
-        gram, _ = centred_gram(self.history, prior, eigen.total is not None)
-        gram /= self.held_out.deviations
-        gram /= self.held_out.deviations[:, None]
-        return gram
 
 
 def _split(m: int, folds: int, rng: np.random.Generator) -> list[Int[np.ndarray, " held_out"]]:

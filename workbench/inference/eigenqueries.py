@@ -19,7 +19,7 @@ import numpy as np
 from workbench.estimates import NoisyAnswers
 from workbench.queries import Linear, Products, Recipe, linear_queries
 from workbench.queries.inner import inner_products, means, squared_norms
-from workbench.queries.linear import Prior, uniform_prior
+from workbench.queries.linear import uniform_prior
 from workbench.spaces import Domain
 from workbench.value import Float, parameter, sealed
 
@@ -151,12 +151,9 @@ class Eigenqueries:
         prior: tuple[Any, ...] | None = None,
     ) -> Eigenqueries:
         """Compute the eigenqueries of past queries from their noisy answers."""
-        vectors = prior_vectors(prior, history.domain)
-        products, mean = centred_gram(history, vectors, total is not None)
-        residuals = history.values - (total or 0.0) * mean
+        products, mean = whitened_gram(history, prior, total is not None)
         deviations = np.sqrt(history.variances)
-        products /= deviations
-        products /= deviations[:, None]
+        residuals = history.values - (total or 0.0) * mean
         squares, basis = eigendecomposition(products)
         basis /= deviations[:, None]
         answers = basis.T @ residuals
@@ -284,19 +281,23 @@ def size_of_bias(
     return np.sqrt(within + alpha**2 * share * squares)
 
 
-def centred_gram(
-    history: NoisyAnswers, prior: Prior, total_known: bool
+def whitened_gram(
+    history: NoisyAnswers, prior: tuple[Any, ...] | None, total_known: bool
 ) -> tuple[Float[np.ndarray, "queries queries"], Float[np.ndarray, " queries"]]:
-    """Return the inner products of past queries under the prior, and the means of these queries. If the total
-    is known, each query's mean is subtracted before the products are computed.
+    """Return the inner products of past queries under the prior, in units of the noise, and the means of
+    these queries. If the total is known, each query's mean is subtracted before the products are computed.
     """
-    products = inner_products(history.workload, history.workload, history.domain, prior)
-    mean = means(history.workload, history.domain, prior)
+    vectors = prior_vectors(prior, history.domain)
+    products = inner_products(history.workload, history.workload, history.domain, vectors)
+    mean = means(history.workload, history.domain, vectors)
     if total_known:
         step = _rows_at_once(len(mean))
         for start in range(0, len(mean), step):
             rows = slice(start, start + step)
             products[rows] -= mean[rows, None] * mean
+    deviations = np.sqrt(history.variances)
+    products /= deviations
+    products /= deviations[:, None]
     return products, mean
 
 

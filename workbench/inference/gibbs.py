@@ -175,9 +175,9 @@ class Chains:
         its rows are found.
         """
         width = max((len(axes) for axes in self.sets), default=1) or 1
-        where = [
-            (k, i) for k in range(len(self.shape)) for i, s in enumerate(self.sets) if k in s
-        ]
+        where = []  # each attribute of each set, by attributes
+        for k in range(len(self.shape)):
+            where += [(k, i) for i, axes in enumerate(self.sets) if k in axes]
         self.first = np.searchsorted([k for k, _ in where], np.arange(len(self.shape) + 1))
         self.base = np.zeros(len(where), np.int64)
         self.others = np.zeros((len(where), width), np.int64)
