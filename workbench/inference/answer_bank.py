@@ -159,7 +159,8 @@ class AnswerBank:
             return Recalled(values, None, by, why)
         errors, parts = self._bars(by, queries)
         noise_only = self._is_many or by == TREE and not np.isfinite(self._scale(by))
-        errors = np.minimum(errors, np.maximum(values - low, high - values) / 2)
+        farthest = np.maximum(values - low, high - values)
+        errors = np.minimum(errors, farthest / 2)
         return Recalled(values, errors, by, f"{why}; {parts}", noise_only)
 
     def choose(self, by: str | None = None) -> tuple[str, str]:

@@ -126,9 +126,8 @@ class JunctionTree:
         count = len(self.cliques)
         self.order: list[int] = []
         self.edges: list[_Edge] = [_Edge(-1, ())] * count
-        best = {
-            i: (0, -1) for i in range(count)
-        }  # how much it shares with a clique in the tree
+        # how much each clique shares with one in the tree, and with which
+        best = {i: (0, -1) for i in range(count)}
         while best:
             i = max(best, key=lambda i: (best[i][0], -i))
             size, parent = best.pop(i)

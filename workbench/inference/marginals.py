@@ -146,9 +146,8 @@ class BankMarginals:
         tables = complete_tables(history.domain, self.terms, history.values, history.variances)
         sums = [float(table.shares.sum()) for table in tables]
         weights = [1 / (table.variance * table.shares.size) for table in tables]
-        self.sums = tuple(
-            zip(sums, np.power(weights, -0.5), strict=True)
-        )  # with standard errors
+        standard_errors = np.power(weights, -0.5)
+        self.sums = tuple(zip(sums, standard_errors, strict=True))
         self.declared = total
         self.summed = float(np.average(sums, weights=weights)) if tables else None
         self.error = sum(weights) ** -0.5 if tables else np.inf

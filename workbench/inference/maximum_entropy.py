@@ -251,7 +251,8 @@ def divergence(
     needs no normalising constants, and noise in estimated margins hardly changes the result.
     """
     tables = zip(potentials, margins, other_potentials, other_margins, strict=True)
-    return max(0.0, float(sum(((v - w) * (p - q)).sum() for v, p, w, q in tables)))
+    both_ways = sum(((v - w) * (p - q)).sum() for v, p, w, q in tables)
+    return max(0.0, float(both_ways))
 
 
 def estimate_left(moves: list[float]) -> float:

@@ -285,7 +285,8 @@ def flattened(tables: Sequence[np.ndarray]) -> Float[np.ndarray, " cells"]:
 
 
 def _unflattened(values: np.ndarray, shapes: Sequence[tuple[int, ...]]) -> tuple[Any, ...]:
-    parts = np.split(values, np.cumsum([prod(shape) for shape in shapes])[:-1])
+    ends = np.cumsum([prod(shape) for shape in shapes])
+    parts = np.split(values, ends[:-1])
     return tuple(part.reshape(shape) for part, shape in zip(parts, shapes, strict=True))
 
 

@@ -234,13 +234,15 @@ class Rectangles:
         """
         flat = np.array([_rows_and_columns(shape) for shape in shapes], np.int64).reshape(-1, 2)
         numbers = [np.full(len(part.query), s, np.int64) for s, part in parts]
+        queries = [part.query for _, part in parts]
+        ends = [_ends(part, flat[s, 1]) for s, part in parts]
         nothing = np.empty(0, np.int64)
         return cls(
             flat,
             first,
-            np.concatenate([nothing, *(part.query for _, part in parts)]),
+            np.concatenate([nothing, *queries]),
             np.concatenate([nothing, *numbers]),
-            np.concatenate([nothing.reshape(0, 4), *(_ends(p, flat[s, 1]) for s, p in parts)]),
+            np.concatenate([nothing.reshape(0, 4), *ends]),
         )
 
     def weighted_sum(

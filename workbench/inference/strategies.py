@@ -270,7 +270,8 @@ def _products_of_rows(
     for axes, weight in zip(sets, weights, strict=True):
         counts = [len(factors[k]) - 1 for k in axes]
         rows = np.zeros((prod(counts), len(domain.shape)), np.int64)
-        rows[:, list(axes)] = 1 + np.indices(counts).reshape(len(axes), len(rows)).T
+        each_row = np.indices(counts).reshape(len(axes), len(rows))
+        rows[:, list(axes)] = 1 + each_row.T
         if weight > 0:
             which.append(rows)
             times.append(np.full(len(rows), weight))

@@ -81,8 +81,9 @@ def sorted_search(
     places = np.empty(len(wanted), np.int64)
 
     def search(part: slice) -> None:
-        order = np.argsort(wanted[part])
-        places[part][order] = np.searchsorted(keys, wanted[part][order])
+        own = wanted[part]
+        order = np.argsort(own)
+        places[part][order] = np.searchsorted(keys, own[order])
 
     in_slices(search, len(wanted))
     return places

@@ -226,7 +226,8 @@ class TableQueries(Linear):
             for i, table in zip(queries, tables.reshape(len(tables), -1), strict=True):
                 units = np.rint(table / grid).astype(np.int64)[cells]
                 limbs = np.stack([units >> 18, (units >> 9) & 511, units & 511], axis=1)
-                sums[i] = whole_numbers((counts[:, None] * limbs).sum(axis=0)[None])[0]
+                totals = (counts[:, None] * limbs).sum(axis=0)
+                (sums[i],) = whole_numbers(totals[None])
         return sums
 
 
