@@ -93,6 +93,20 @@ def complete_tables(
     return tables
 
 
+def marginals_of(queries: Linear, domain: Domain) -> list[tuple[int, ...]] | None:
+    """Return the sets of attributes of a workload, if the workload consists of complete marginals. Return
+    None for other workloads.
+    """
+    try:
+        terms = [*terms_by_axes(queries, domain, np.zeros(len(queries)))]
+    except ValueError:
+        return None
+    zeros = np.zeros(len(queries))
+    tables = complete_tables(domain, terms, zeros, zeros + 1)
+    asked = sum(table.shares.size for table in tables)
+    return [table.axes for table in tables] if tables and asked == len(queries) else None
+
+
 def _intersections(sets: Iterable[tuple[int, ...]]) -> set[tuple[int, ...]]:
     """Return the given sets, all of their intersections, and the empty set."""
     closed = set(sets)

@@ -44,8 +44,7 @@ from typing import Any
 import numpy as np
 
 from workbench.estimates import NoisyAnswers
-from workbench.inference.marginals import complete_tables, used_attributes
-from workbench.inference.query_terms import terms_by_axes
+from workbench.inference.marginals import marginals_of, used_attributes
 from workbench.queries import (
     Linear,
     Products,
@@ -155,20 +154,6 @@ def least_error_weights(
 # Marginal strategies
 
 MOST_SETS = 2**12
-
-
-def marginals_of(queries: Linear, domain: Domain) -> list[tuple[int, ...]] | None:
-    """Return the sets of attributes of a workload, if the workload consists of complete marginals. Return
-    None for other workloads.
-    """
-    try:
-        terms = [*terms_by_axes(queries, domain, np.zeros(len(queries)))]
-    except ValueError:
-        return None
-    zeros = np.zeros(len(queries))
-    tables = complete_tables(domain, terms, zeros, zeros + 1)
-    asked = sum(table.shares.size for table in tables)
-    return [table.axes for table in tables] if tables and asked == len(queries) else None
 
 
 def closure_of(sets: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:

@@ -33,15 +33,8 @@ from workbench.compiled import pd
 from workbench.estimates import DerivedAnswers
 from workbench.estimates.release import Release
 from workbench.inference import KernelPCA
-from workbench.inference.marginals import used_attributes
-from workbench.inference.strategies import (
-    L1,
-    L2,
-    Strategy,
-    answers_by_cells,
-    marginals_of,
-    optimised_strategy,
-)
+from workbench.inference.marginals import marginals_of, used_attributes
+from workbench.inference.strategies import Strategy, answers_by_cells, optimised_strategy
 from workbench.mechanisms.microdata import marginal_counts
 from workbench.mechanisms.protocol import private_bound, sensitivity
 from workbench.noise.additive import choice_rho
@@ -104,7 +97,7 @@ def strategy_for(workload: Recipe, domain: Domain, rho: float | None) -> Strateg
     computed from the strategy's noisy answers, have a smaller error. The strategy is optimised for Gaussian
     noise if a ρ is spent, and otherwise for Laplace noise.
     """
-    return optimised_strategy(workload, domain, L1 if rho is None else L2)
+    return optimised_strategy(workload, domain, "l1" if rho is None else "l2")
 
 
 def free_plan(session: Session, questions: Sequence[Recipe], budget: DP | ZCDP) -> pd.DataFrame:
@@ -118,7 +111,7 @@ def free_plan(session: Session, questions: Sequence[Recipe], budget: DP | ZCDP) 
     is_zcdp = isinstance(budget, ZCDP)
     whole = budget.rho if isinstance(budget, ZCDP) else budget.epsilon
     domain, empty = place_of(session)
-    strategies = [optimised_strategy(q, domain, L2 if is_zcdp else L1) for q in questions]
+    strategies = [strategy_for(q, domain, whole if is_zcdp else None) for q in questions]
     worths = np.array([s.squared_error for s in strategies])
     shares = np.sqrt(worths) if is_zcdp else np.cbrt(worths)
     shares = shares / shares.sum() * (1 - 1e-12)  # sums of floats stay below the whole

@@ -148,9 +148,7 @@ class Taxonomy(Hierarchy):
         """Largest number of children of one node (part of the tree). Only children that can be divided further
         are counted.
         """
-        below = self._below
-        divisible = [sum(code in below for code in codes) for codes in below.values()]
-        return max(divisible)
+        return max(sum(code in self._below for code in codes) for codes in self._below.values())
 
     @cached_property
     def _leaves(self) -> _Leaves:
