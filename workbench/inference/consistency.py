@@ -325,7 +325,8 @@ def tree_least_squares(
     values = np.empty_like(noisy)
     subtrees = _subtree_variances(sizes, branching)
     weights = np.array(subtrees)
-    shares = np.array(list(_shares(subtrees, sizes, branching))).reshape(-1, 2)
+    pairs = list(_shares(subtrees, sizes, branching))
+    shares = np.array(pairs).reshape(-1, 2)
     top = _level_of_blocks(len(sizes), branching)
 
     def average(blocks: slice) -> None:

@@ -200,7 +200,8 @@ class HeldOut:
         H (the matrix that computes smoothed answers), and the second the smoothed answers.
         """
         squares = self.eigen.squares
-        smoothers = squares[:, None] * np.stack([shrinkage(squares, a) for a in alphas], axis=1)
+        weights = [shrinkage(squares, alpha) for alpha in alphas]
+        smoothers = squares[:, None] * np.stack(weights, axis=1)
         coefficients = self.eigen.answers[:, None] * smoothers
         leverage = np.empty((len(self.whitened), len(alphas)))
         fitted = np.empty_like(leverage)
@@ -417,4 +418,5 @@ def _search(
 
 
 def _split(m: int, folds: int, rng: np.random.Generator) -> list[Int[np.ndarray, " held_out"]]:
-    return np.array_split(rng.permutation(m), folds)
+    order = rng.permutation(m)
+    return np.array_split(order, folds)

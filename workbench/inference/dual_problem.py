@@ -225,7 +225,8 @@ class DualProblem:
         means = self.means(margins)
         squares = means if self.binary else self.mean_squares(margins)
         variances = squares - means**2
-        return np.where(variances < _ROUNDING * self.peak**2, 0.0, variances)
+        rounding = _ROUNDING * self.peak**2
+        return np.where(variances < rounding, 0.0, variances)
 
     def variances_or_residuals(
         self, margins: Sequence[Float[np.ndarray, "..."]]
@@ -266,7 +267,8 @@ class DualProblem:
         average.
         """
         residual = self.pi - self.means(margins)
-        return float((self.box * np.abs(residual) - w * residual).sum())
+        gaps = self.box * np.abs(residual) - w * residual
+        return float(gaps.sum())
 
     def model(
         self,

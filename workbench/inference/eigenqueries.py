@@ -109,7 +109,8 @@ def product_prior(answers: NoisyAnswers) -> tuple[tuple[float, ...], ...]:
             counts, deviations = answers.answer(Products.boxes(domain, lo, hi), error=True)
         except ValueError as e:
             raise ValueError(f"a prior needs answers for every code of {name!r}: {e}") from None
-        vectors.append(_probabilities(np.maximum(counts, np.maximum(deviations, 1))))
+        least = np.maximum(deviations, 1)
+        vectors.append(_probabilities(np.maximum(counts, least)))
     return tuple(vectors)
 
 
@@ -248,7 +249,8 @@ class ProjectedQueries:
         """Return the part of the errors that comes from the bias. Its size follows from α. For α = ∞, it is 0
         for queries that past queries determine, and NaN for all other queries.
         """
-        within = (self.coefficients**2) @ left_out(self.eigen.squares, alpha, hard) ** 2
+        deviations = left_out(self.eigen.squares, alpha, hard)
+        within = (self.coefficients**2) @ deviations**2
         return size_of_bias(self.bias_share, self.squares, within, alpha)
 
 

@@ -97,7 +97,8 @@ class JunctionTree:
         self.prior = prior
         self.sets = tuple(sets)
         self.cliques = cliques_of([axes for axes in sets if axes], shape) or []
-        self.cells = sum(prod(shape[k] for k in clique) for clique in self.cliques)
+        sizes = [prod(shape[k] for k in clique) for clique in self.cliques]
+        self.cells = sum(sizes)
         self._home = [self._smallest_with(axes) for axes in self.sets]
         self._lay_out_edges()
         self._log_prior = [np.zeros([shape[k] for k in clique]) for clique in self.cliques]

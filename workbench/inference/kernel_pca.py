@@ -433,7 +433,8 @@ class Posterior:
         if not isinstance(queries, Products):
             return False
         shape = self.domain.shape
-        return all(prod(shape[k] for k in axes) <= _MOST_CELLS for axes, _ in queries.sets)
+        sizes = [prod(shape[k] for k in axes) for axes, _ in queries.sets]
+        return max(sizes, default=0) <= _MOST_CELLS
 
     def _blocks(
         self, queries: Linear

@@ -168,7 +168,8 @@ class KernelRidge:
         """
         missed = np.full(len(self.residuals), np.nan)
         for fold in folds:
-            missed[fold] = (self.residuals - self._fitted(self.weights(alpha, fold)))[fold]
+            fitted = self._fitted(self.weights(alpha, fold))
+            missed[fold] = (self.residuals - fitted)[fold]
         return missed
 
     def mean_error(

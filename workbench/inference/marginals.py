@@ -214,7 +214,8 @@ class BankMarginals:
                 if variance < least[k]:
                     least[k] = variance
                     floor = max(variance**0.5, 1 / self.total)
-                    vectors[k] = np.maximum(table.shares.sum(axis=outside), floor)
+                    margin = table.shares.sum(axis=outside)
+                    vectors[k] = np.maximum(margin, floor)
         return tuple(tuple((v / v.sum()).tolist()) for v in vectors)
 
 

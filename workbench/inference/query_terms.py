@@ -432,7 +432,8 @@ class MergedCodes:
             runs = self.run_of_code(axis)
             table = table.take(runs, axis=i)
             if prior is not None:
-                share = prior[axis] / np.add.reduceat(prior[axis], self.starts[axis])[runs]
+                of_runs = np.add.reduceat(prior[axis], self.starts[axis])
+                share = prior[axis] / of_runs[runs]
                 table = table * share.reshape([-1 if j == i else 1 for j in range(table.ndim)])
         return table
 

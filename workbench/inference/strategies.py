@@ -118,7 +118,8 @@ def sum_of_singular_values(gram: Float[np.ndarray, "n n"]) -> float:
     The square of this sum, divided by the number of cells and by the number of queries, is a lower bound on
     the mean squared error of any strategy. It is stated for noise that has variance 1 at sensitivity 1.
     """
-    return float(np.sqrt(np.maximum(np.linalg.eigvalsh(gram), 0)).sum())
+    squares = np.maximum(np.linalg.eigvalsh(gram), 0)
+    return float(np.sqrt(squares).sum())
 
 
 def least_error_weights(
@@ -290,7 +291,8 @@ def of_line(queries: Linear, domain: Domain, axis: int, norm: str) -> Strategy:
     rows = _rows_of_line(queries, axis)
     count = len(rows)
     lengths = np.abs(rows) if norm == L1 else rows**2
-    plain = float(lengths.sum(axis=0).max()) ** (2 if norm == L1 else 1)
+    sensitivity = float(lengths.sum(axis=0).max())
+    plain = sensitivity ** (2 if norm == L1 else 1)
     n = rows.shape[1]
     gram = rows.T @ rows
     bound = sum_of_singular_values(gram) ** 2 / n / count
