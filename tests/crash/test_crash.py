@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+import zipfile
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
@@ -131,6 +132,87 @@ def test_saves_that_are_killed_leave_whole_files(tmp_path, kills):
             new.unlink()
     release.save(tmp_path / "last.parquet")
     assert not hidden(tmp_path), hidden(tmp_path)
+
+
+ABOUT = {"title": "Counts", "publisher": "City", "contact": "office", "licence": "CC BY 4.0"}
+
+
+def publish_again_and_again(paid, folder):
+    """Publications in folders of the names 0, 1, …; says each that is finished."""
+    print("begun", flush=True)
+    for k in range(10_000):
+        Release.load(paid).publish(folder / str(k), ABOUT)
+        print(k, flush=True)
+
+
+def publish_and_stop(paid, folder, finished):
+    """A publication whose process is killed before it renames something once more."""
+    rename, before = Path.rename, iter(range(finished))
+
+    def stopped(path, to):
+        if next(before, None) is None:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return rename(path, to)
+
+    Path.rename = stopped
+    Release.load(paid).publish(folder, ABOUT)
+
+
+def another_process(call, paid, folder, *arguments):
+    """It is not forked, because libraries that publish have threads."""
+    places = ", ".join(repr(str(path)) for path in (paid, folder))
+    line = f"{call}(*map(Path, ({places})), *{arguments!r})"
+    code = f"from tests.crash.test_crash import *; {line}"
+    return subprocess.Popen(
+        [sys.executable, "-c", code], cwd=PROJECT, stdout=subprocess.PIPE, text=True
+    )
+
+
+def completed(paid, folder):
+    """A second call where the first was killed: it publishes all, or what is not there yet."""
+    archive = folder.with_name(f"{folder.name}.zip")
+    if not archive.exists():
+        Release.load(paid).publish(folder, ABOUT)
+    with zipfile.ZipFile(archive) as zipped:
+        there = {f"{folder.name}/{path.name}": path.read_bytes() for path in folder.iterdir()}
+        assert {name: zipped.read(name) for name in zipped.namelist()} == there
+    assert f"{folder.name}/README.html" in there and len(there) == 9
+
+
+@few_or_many
+def test_publications_that_are_killed_are_completed(tmp_path, kills):
+    """At random moments."""
+    paid = tmp_path / "paid.parquet"
+    GeometricHistogram(DP(1.0))(TABLE).save(paid)
+    for i, after in enumerate(moments(kills, 2.0)):
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        process = another_process("publish_again_and_again", paid, folder)
+        assert process.stdout.readline() == "begun\n"
+        time.sleep(after)
+        process.kill()
+        done = process.communicate()[0].split()
+        for k in range(len(done) + 1):
+            assert k == len(done) or (folder / f"{k}.zip").exists()
+            completed(paid, folder / str(k))
+        Release.load(paid).publish(folder / "last", ABOUT)  # removes what the process could not
+        assert not [*folder.glob("wb-*")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("finished", range(5))
+def test_a_publication_that_is_killed_before_a_rename_is_completed(tmp_path, finished):
+    """Its folder and its zip get their names by one rename each."""
+    paid, folder = tmp_path / "paid.parquet", tmp_path / "out"
+    GeometricHistogram(DP(1.0))(TABLE).save(paid)
+    process = another_process("publish_and_stop", paid, folder, finished)
+    process.communicate()
+    assert process.returncode == (0 if finished == 4 else -signal.SIGKILL)
+    assert (folder.exists(), (tmp_path / "out.zip").exists()) == (finished > 0, finished > 2)
+    completed(paid, folder)
+    Release.load(paid).publish(tmp_path / "next", ABOUT)
+    names = ["next", "next.zip", "out", "out.zip", "paid.parquet"]
+    assert sorted(os.listdir(tmp_path)) == names
 
 
 def sweep(seeds, store):

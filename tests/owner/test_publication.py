@@ -187,12 +187,17 @@ def test_limits_of_a_filtered_table_are_said_to_hold_for_fewer_rows():
     assert "in about 19 of 20 rows" in said(every, "How large").texts[0]
 
 
-def test_losses_of_earlier_publications_add_up():
-    earlier = [{"title": "By month", "epsilon": 0.5}]
-    texts = said(sheet_of(released(GeometricHistogram(DP(1))), earlier=earlier), "Who").texts
-    assert any(
-        "“By month” with ε = 0.5" in text and "ε is 1.5 in total" in text for text in texts
-    )
+@pytest.mark.parametrize(
+    "mechanism, delta, total",
+    [
+        (GeometricHistogram(DP(1)), 0.0, "ε is 1.5 in total."),
+        (GaussianHistogram(ZCDP(0.1)), 1e-6, "in total, and δ is 2·10⁻⁶."),
+    ],
+)
+def test_losses_of_earlier_publications_add_up(mechanism, delta, total):
+    earlier = [{"title": "By month", "epsilon": 0.5, "delta": delta}]
+    texts = said(sheet_of(released(mechanism), earlier=earlier), "Who is protected").texts
+    assert any("“By month” with ε = 0.5" in text and text.endswith(total) for text in texts)
 
 
 def test_a_price_in_rho_is_said_at_a_delta():
@@ -278,6 +283,12 @@ def test_every_mechanism_can_be_published(cls, tmp_path):
     mechanism, data = pictured(cls)
     release = mechanism(data, np.random.default_rng(0))
     folder = release.publish(tmp_path / "out", ABOUT, simulated=True)
+    archive = tmp_path / "out.zip"
+    whole = archive.read_bytes()
+    archive.unlink()  # as if the process was stopped before it wrote this file
+    release.save(tmp_path / "paid.parquet", simulated=True)
+    Release.load(tmp_path / "paid.parquet").publish(folder, ABOUT, simulated=True)
+    assert archive.read_bytes() == whole
     shown = pd.read_csv(next(folder.glob("table*.csv")), encoding="utf-8-sig")
     page = (folder / "README.md").read_text()
     assert (
@@ -389,22 +400,6 @@ def test_a_series_names_its_earlier_editions_and_adds_their_losses(tmp_path, mon
     assert not (tmp_path / "third").exists() and read_about("publication.json") == about
 
 
-def test_a_release_that_was_paid_for_is_published_without_paying_again(tmp_path, monkeypatch):
-    series(tmp_path, monkeypatch)
-
-    def stopped(*_, **__):
-        raise OSError("the browser was closed")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("workbench.owner.publication.publish", stopped)
-        run("publish t.csv --publish out", 2)
-    paid = (tmp_path / "out.parquet").read_bytes()
-    assert "Nothing was spent" in run("publish t.csv --publish out")
-    assert (tmp_path / "out" / "README.html").exists()
-    assert (tmp_path / "out.parquet").read_bytes() == paid
-    run("publish t.csv --publish next")  # the other half of the budget
-
-
 def test_a_simulated_edition_is_not_an_earlier_one(tmp_path, monkeypatch):
     series(tmp_path, monkeypatch)
     about = json.loads((tmp_path / "publication.json").read_text())
@@ -455,24 +450,49 @@ def test_the_published_command_names_no_folder(tmp_path, monkeypatch):
     )
 
 
-def test_deltas_of_earlier_publications_add_up():
-    earlier = [{"title": "By month", "epsilon": 0.5, "delta": 1e-6}]
-    gaussian = released(GaussianHistogram(ZCDP(0.1)))
-    texts = said(sheet_of(gaussian, earlier=earlier), "Who is protected").texts
-    assert any("in total, and δ is 2·10⁻⁶" in text for text in texts)
+def test_a_folder_that_lacks_its_zip_is_completed_by_its_own_release_alone(tmp_path):
+    first, other = (released(GeometricHistogram(DP(1)), seed) for seed in (1, 2))
+    folder = first.publish(tmp_path / "out", ABOUT, simulated=True)
+    whole = (tmp_path / "out.zip").read_bytes()
+    (tmp_path / "out.zip").unlink()
+    for release, simulated in ((other, True), (first, False)):
+        with pytest.raises(FileExistsError, match="out exists already"):
+            release.publish(folder, ABOUT, simulated=simulated)
+    assert not (tmp_path / "out.zip").exists()
+    first.publish(folder, ABOUT | {"date": "2026-01-03"}, simulated=True)
+    assert (tmp_path / "out.zip").read_bytes() == whole
+    for broken in (folder / "release.parquet").write_bytes, (tmp_path / "out.zip").write_bytes:
+        broken(b"something else")
+        with pytest.raises(FileExistsError, match="exists already"):
+            first.publish(folder, ABOUT, simulated=True)
+        (tmp_path / "out.zip").unlink(missing_ok=True)
 
 
-def test_an_edition_is_recorded_although_its_process_was_stopped(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "step, words",
+    [
+        ("folder._write_folder", "was released before and is published now"),
+        ("folder._write_zip", "was released before and is published now"),
+        ("record_edition", "was published before and is recorded now"),
+    ],
+)
+def test_an_edition_is_recorded_although_its_process_was_stopped(
+    tmp_path, monkeypatch, step, words
+):
     series(tmp_path, monkeypatch)
 
     def stopped(*_):
         raise OSError("stopped")
 
     with monkeypatch.context() as patch:
-        patch.setattr("workbench.owner.publication.record_edition", stopped)
+        patch.setattr(f"workbench.owner.publication.{step}", stopped)
         run("publish t.csv --publish first", 2)
+    paid = (tmp_path / "first.parquet").read_bytes()
     assert not read_about("publication.json").earlier
-    assert "was published before and is recorded now" in run("publish t.csv --publish first")
+    said = run("publish t.csv --publish first")
+    assert words in said and "Nothing was spent" in said
+    assert (tmp_path / "first.parquet").read_bytes() == paid
+    assert (tmp_path / "first.zip").exists() and (tmp_path / "first" / "README.html").exists()
     assert [x.epsilon for x in read_about("publication.json").earlier] == [1]
     assert "exists already" in run("publish t.csv --publish first", 2)
     run("publish t.csv --publish second")

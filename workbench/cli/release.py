@@ -390,7 +390,6 @@ def _publish_edition(
         publication.record_edition(source, folder)
         screen.say(f"{folder} was published before and is recorded now. Nothing was spent.")
         return
-    publication.refuse_folder(folder)
     words = about.release.words(source.parent)
     paid = Path(f"{folder}.parquet")
     if paid.exists():

@@ -215,8 +215,10 @@ class State:
 
     @property
     def is_published(self) -> bool:
-        """Whether the folder of the publication exists. It is written completely or not at all."""
-        return self.folder is not None and (self.folder / "README.html").exists()
+        """Whether the publication is complete. Its folder is written first, and then its zip file."""
+        if self.folder is None:
+            return False
+        return self.folder.is_dir() and Path(f"{self.folder}.zip").exists()
 
     def set(self, **fields: Any) -> None:
         """Replace fields of the information about the publication, for example its title."""

@@ -49,7 +49,7 @@ def refuse_folder(folder: str | Path) -> Path:
     FileNotFoundError if the parent folder does not exist. Call this function before any budget is spent.
     """
     target = Path(folder)
-    for path in (target, target.with_name(f"{target.name}.zip")):
+    for path in (target, _zip_of(target)):
         if path.exists():
             raise FileExistsError(
                 f"{path} exists already. Choose another folder for the publication"
@@ -91,14 +91,18 @@ def publish(
     command: str = "",
     simulated: bool = False,
 ) -> Path:
-    """Write a folder that presents a release to the public, and a zip file of the same name.
+    """Write a folder that presents a release to the public, and then a zip file of the same name.
+
+    If an earlier call for the same release was stopped before it wrote the zip file, the function writes only
+    this file.
 
     Parameters
     ----------
     release : Release
         Release to publish. The content of the files depends only on the release, on `about` and on `command`.
     folder : path
-        Path of the folder, which must not exist.
+        Path of the folder. No folder or zip file with this name may exist, except for the folder of a call
+        that was stopped.
     about : About, mapping or path
         Information from the publisher: title, publisher, contact, licence and more.
     command : str
@@ -123,23 +127,53 @@ def publish(
     """
     if getattr(release.privacy, "epsilon", 0) == inf:
         raise ValueError(f"this release has {release.privacy}, so it is never published")
-    target = refuse_folder(folder)
+    target = Path(folder)
     told = read_about(about)
     refuse_other_person(told, getattr(release.bound, "unit", ""))
+    may_leave = simulated or not release.simulated  # which saving it checks as well
+    if not (may_leave and _lacks_only_its_zip(target, release)):
+        refuse_folder(target)
+        _write_folder(release, target, told, command, simulated)
+    _write_zip(target)
+    return target
+
+
+def _zip_of(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.zip")
+
+
+def _lacks_only_its_zip(folder: Path, release: Release) -> bool:
+    """Return whether a folder contains the publication of this release, but has no zip file. If so, the
+    process that wrote the folder was stopped.
+    """
+    if _zip_of(folder).exists():
+        return False
+    try:
+        found = type(release).load(folder / "release.parquet")
+    except (OSError, ValueError):  # something else is there, or nothing
+        return False
+    is_same = found.estimate.to_arrow().equals(release.estimate.to_arrow())
+    return is_same and tuple(found.ledger) == tuple(release.ledger)
+
+
+def _write_folder(
+    release: Release, target: Path, about: About, command: str, simulated: bool
+) -> None:
+    """Write the folder of a publication. It gets its name when all its files are written."""
     with temporary_folder(str(target.resolve().parent)) as home:
         draft = home / target.name
         draft.mkdir()
         release.save(draft / "release.parquet", simulated=simulated)
-        tables = published_tables(release, told)
+        tables = published_tables(release, about)
         for name, table in tables.items():
             table.to_csv(draft / name, index=False, encoding="utf-8-sig", lineterminator="\n")
-        sheet = Sheet(release, told, tables)
+        sheet = Sheet(release, about, tables)
         picture = _picture(release)
         if picture:
             (draft / "picture.svg").write_text(picture, encoding="utf-8")
         files = {
             "README.html": template(_SHEET).render(
-                sheet=sheet, about=told, picture=picture, release=release
+                sheet=sheet, about=about, picture=picture, release=release
             ),
             "README.md": _markdown(sheet, bool(picture)),
             "statement.txt": sheet.statement + "\n",
@@ -149,11 +183,7 @@ def publish(
         }
         for name, text in files.items():
             (draft / name).write_text(text, encoding="utf-8")
-        archive = home / f"{target.name}.zip"
-        _zip(draft, archive)
         draft.rename(target)  # fails if another run has published there since
-        archive.rename(target.with_name(archive.name))
-    return target
 
 
 def published_tables(release: Release, about: About) -> dict[str, pd.DataFrame]:
@@ -364,12 +394,16 @@ def _questions(sheet: Sheet) -> list[str]:
     return [repr(question) for question in asked]
 
 
-def _zip(folder: Path, archive: Path) -> None:
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as out:
-        for path in sorted(folder.iterdir()):
-            entry = zipfile.ZipInfo(f"{folder.name}/{path.name}", _EARLIEST)
-            entry.external_attr = 0o644 << 16
-            out.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
+def _write_zip(folder: Path) -> None:
+    """Write the zip file of a folder. It gets its name when it is complete."""
+    with temporary_folder(str(folder.resolve().parent)) as home:
+        draft = home / "draft.zip"
+        with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as out:
+            for path in sorted(folder.iterdir()):
+                entry = zipfile.ZipInfo(f"{folder.name}/{path.name}", _EARLIEST)
+                entry.external_attr = 0o644 << 16
+                out.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
+        draft.rename(_zip_of(folder))
 
 
 @cache
