@@ -33,7 +33,7 @@ fcntl: Any = None
 if find_spec("fcntl"):  # not on Windows
     import fcntl
 
-_SHEET = Path(__file__).with_name("sheet.html")
+_PAGE, _TEXT = (Path(__file__).with_name(f"sheet.{kind}") for kind in ("html", "md"))
 _EARLIEST = (1980, 1, 1, 0, 0, 0)  # that a zip file can name: nothing in it depends on a clock
 _ERRORS = {"sd": "standard deviation of the noise", "low": "lower limit", "high": "upper limit"}
 _MEANINGS = {
@@ -171,11 +171,10 @@ def _write_folder(
         picture = _picture(release)
         if picture:
             (draft / "picture.svg").write_text(picture, encoding="utf-8")
+        shown = {"sheet": sheet, "about": about, "release": release, "picture": picture}
         files = {
-            "README.html": template(_SHEET).render(
-                sheet=sheet, about=about, picture=picture, release=release
-            ),
-            "README.md": _markdown(sheet, bool(picture)),
+            "README.html": template(_PAGE).render(**shown),
+            "README.md": template(_TEXT).render(**shown).replace("<", "&lt;"),
             "statement.txt": sheet.statement + "\n",
             "metadata.json": json.dumps(metadata(sheet), indent=1, ensure_ascii=False) + "\n",
             "reproduce.ipynb": _notebook(sheet, bool(picture)),
@@ -326,29 +325,6 @@ def _field(table: pd.DataFrame, column: str, about: About) -> dict[str, str]:
         kind = "number"
     meaning = about.columns.get(column, _MEANINGS.get(column.removesuffix("_"), ""))
     return {"name": column, "type": kind} | ({"description": meaning} if meaning else {})
-
-
-def _markdown(sheet: Sheet, has_picture: bool) -> str:
-    """Return the data sheet as Markdown."""
-
-    def table(head: Any, rows: Any) -> Iterator[str]:
-        for line in (head, ["---"] * len(head), *rows):
-            yield f"| {' | '.join(text.replace('|', chr(92) + '|') for text in line)} |"
-
-    parts = [f"# {sheet.about.title}", sheet.statement]
-    parts.append("\n".join(table(("", ""), sheet.facts)))
-    for answer in sheet.answers:
-        parts += [f"## {answer.question}", *answer.texts]
-        parts += ["\n".join(f"- {point}" for point in answer.points)] if answer.points else []
-        parts += ["\n".join(table(answer.head, answer.rows))] if answer.rows else []
-    if has_picture:
-        parts += ["## What does it look like?", "![Counts with their noise](picture.svg)"]
-    parts += [
-        f"## The first rows of {next(iter(sheet.tables))}",
-        "\n".join(table(sheet.head, sheet.first_rows)),
-    ]
-    parts.append(f"Files: {', '.join(sheet.tables)} (UTF-8), release.parquet, metadata.json.")
-    return "\n\n".join(parts).replace("<", "&lt;") + "\n"
 
 
 def _notebook(sheet: Sheet, has_picture: bool) -> str:
