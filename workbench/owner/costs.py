@@ -93,10 +93,7 @@ class _Undrawn(Source):
         """Raise `_FirstDraw`, which stops the mechanism before anything is drawn."""
         raise _FirstDraw
 
-    @property
-    def floats(self) -> Any:
-        """Raise `_FirstDraw`, which stops the mechanism before anything is drawn."""
-        raise _FirstDraw
+    floats = words
 
     def __getattr__(self, name: str) -> Any:
         raise _FirstDraw
