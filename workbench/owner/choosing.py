@@ -92,14 +92,6 @@ def reconstructed(release: Release, workload: Recipe, strategy: Strategy) -> Rel
     return Release(estimate, tuple(release.ledger), release.mechanism, release.bound)
 
 
-def strategy_for(workload: Recipe, domain: Domain, rho: float | None) -> Strategy:
-    """Return a strategy, which is a set of queries to ask instead of a workload. The workload's answers,
-    computed from the strategy's noisy answers, have a smaller error. The strategy is optimised for Gaussian
-    noise if a ρ is spent, and otherwise for Laplace noise.
-    """
-    return optimised_strategy(workload, domain, "l1" if rho is None else "l2")
-
-
 def free_plan(session: Session, questions: Sequence[Recipe], budget: DP | ZCDP) -> pd.DataFrame:
     """Return a plan, which divides a budget among questions so that the sum of their squared errors is as
     small as possible. The plan has one row per question.

@@ -12,6 +12,8 @@ from typing import Any, Self
 from workbench.compiled import pd
 from workbench.data import SparseTable, WideTable
 from workbench.estimates.release import Release
+from workbench.inference.marginal_strategies import L1, L2
+from workbench.inference.strategies import optimised_strategy
 from workbench.owner.bank import Bank, answering
 from workbench.owner.budget import Budget
 from workbench.owner.choosing import (
@@ -20,7 +22,6 @@ from workbench.owner.choosing import (
     chosen_by_data,
     free_plan,
     reconstructed,
-    strategy_for,
 )
 from workbench.privacy import ADD_REMOVE, DP, ZCDP, exact_rho
 from workbench.privacy.enclosures import round_up
@@ -192,7 +193,7 @@ class Session:
             return self._ask(queries, epsilon, rho, text)
         if strategy != OPTIMISED:
             raise ValueError(f"strategy = {strategy!r} is not allowed: need {OPTIMISED!r}")
-        found = strategy_for(queries, self.table.domain, rho)
+        found = optimised_strategy(queries, self.table.domain, L1 if rho is None else L2)
         release = self._ask(found.queries, epsilon, rho, f"{text}, by {found.kind}")
         return reconstructed(release, queries, found)
 
