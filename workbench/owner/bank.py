@@ -606,36 +606,25 @@ class Bank:
         """
         history = self.answers
         domain = history.domain
+        used = used_attributes(history.workload, domain)
         pairs = list(combinations(range(len(domain.shape)), 2))
         at_random = np.random.default_rng(0)
         queries = min(queries, _MOST_ENTRIES // max(domain.shape))
         each = max(4, queries // max(1, len(pairs)))
-        lows = []
+        rows, asked, sampled = [], [], []
         for k, j in pairs:
+            first, second = domain.attributes[k], domain.attributes[j]
             cells = domain.shape[k] * domain.shape[j]
             chosen = at_random.choice(cells, min(cells, each), replace=False)
-            low = np.zeros((len(chosen), len(domain.shape)), np.int64)
-            low[:, k], low[:, j] = np.divmod(chosen, domain.shape[j])
-            lows.append(low)
-        number = np.repeat(np.arange(len(pairs)), [len(low) for low in lows])
-        lo = np.concatenate([np.zeros((0, len(domain.shape)), np.int64), *lows])
-        hi = np.tile(domain.shape, (len(lo), 1))
-        for axis in range(2):
-            own = np.array([pair[axis] for pair in pairs], int)[number]
-            hi[np.arange(len(lo)), own] = lo[np.arange(len(lo)), own] + 1
-        _, errors = self.recall(Products.boxes(domain, lo, hi))
-        used = used_attributes(history.workload, domain)
-        rows = [
-            {
-                "first": domain.attributes[k],
-                "second": domain.attributes[j],
-                "cells": domain.shape[k] * domain.shape[j],
-                "error": float(np.sqrt(np.mean(errors[number == i] ** 2))),
-                "bought": bool((used[:, k] & used[:, j]).any()),
-            }
-            for i, (k, j) in enumerate(pairs)
-        ]
-        return pd.DataFrame(rows, columns=["first", "second", "cells", "error", "bought"])
+            codes = np.stack(np.divmod(chosen, domain.shape[j]), axis=1)
+            asked += [{first: (x, x + 1), second: (y, y + 1)} for x, y in codes.tolist()]
+            sampled.append(len(chosen))
+            rows.append((first, second, cells, bool((used[:, k] & used[:, j]).any())))
+        _, errors = self.recall(Products.of(domain, asked))
+        found = pd.DataFrame(rows, columns=["first", "second", "cells", "bought"])
+        parts = np.split(errors, np.cumsum(sampled, dtype=int))[:-1]
+        found.insert(3, "error", [float(np.sqrt(np.mean(part**2))) for part in parts])
+        return found
 
     @property
     def answers(self) -> NoisyAnswers:
