@@ -124,7 +124,6 @@ def advise(
     shape: Sequence[int] | None = None,
     order: int = 2,
     rows: int | None = None,
-    others: Sequence[Any] = (),
     progress: Callable[[str, float], Any] | None = None,
     seconds: float | None = None,
 ) -> Advice:
@@ -167,8 +166,6 @@ def advise(
     rows : int, optional
         Number of records, if this number is public. Mechanisms that release microdata (one row per person)
         need this number.
-    others : sequence of mechanisms
-        Further mechanisms to compare, with exactly the parameters that you gave them.
     progress : callable, optional
         Function that `advise` calls with two arguments: a description of the current step, and the completed
         share, from 0 to 1.
@@ -213,7 +210,6 @@ def advise(
         delta,
         order,
         rows,
-        tuple(others),
         limit,
     )
     truths = simulation.truths

@@ -267,7 +267,7 @@ def _candidates(
     """Return the mechanisms to compare, by an identifier that is the same for every ε. The parameters of the
     mechanisms follow from public numbers.
     """
-    found: dict[Any, Any] = {("other", repr(each)): each for each in how.others}
+    found: dict[Any, Any] = {}
     for cls in _classes():
         if not _fits(cls, how.task) or (how.classes and cls.__name__ not in how.classes):
             continue
@@ -407,7 +407,6 @@ class Simulation:
     delta: float
     order: int
     rows: int | None
-    others: tuple[Any, ...] = ()
     limit: float = inf  # cells of a release that may be recommended
     classes: tuple[str, ...] = ()  # that may run; () means all
 
