@@ -9,6 +9,11 @@ these numbers. The choice spends an ε that you pass.
 
 from workbench.owner.advice.advice import Advice, advise
 from workbench.owner.advice.beliefs import Beliefs
-from workbench.owner.advice.bounds import BoundAdvice, advise_bounds
-from workbench.owner.advice.choice import choose_bound, records_of_people, refuse_bounds
+from workbench.owner.advice.bounds import (
+    BoundAdvice,
+    advise_bounds,
+    choose_bound,
+    records_of_people,
+    refuse_bounds,
+)
 from workbench.owner.advice.simulation import Row
