@@ -191,16 +191,7 @@ def questions(
         lo = np.clip(
             codes - rng.integers(0, sides, codes.shape), 0, np.array(domain.shape) - sides
         )
-        asked[f"box of {' × '.join(map(str, sides))}"] = Products.of(
-            domain,
-            [
-                {
-                    a: (x, x + n)
-                    for a, x, n in zip(domain.attributes, corner, sides, strict=True)
-                }
-                for corner in lo.tolist()
-            ],
-        )
+        asked[f"box of {' × '.join(map(str, sides))}"] = Products.boxes(domain, lo, lo + sides)
     if task in ("all", "marginals", "rows") and len(domain.shape) > 1:
         orders = [order] if task == "marginals" else sorted({1, order})
         for k in orders:
