@@ -39,8 +39,10 @@ DOMAIN = Domain(("a", "b"), (37, 50))
 BOUND = Bound(4, 2, 6)
 KEY = bytes(range(32))
 SURE = 1e6  # ε without noise that anybody sees
+FILTER = HighPassFilter(DP(1.0), theta=5)
+EVERY_CELL = HighPassFilter(DP(SURE), theta=1)
 EXACT = [
-    HighPassFilter(DP(SURE), theta=1),
+    EVERY_CELL,
     ThresholdSampling(DP(SURE), tau=1),
     PrioritySampling(DP(SURE), size=1850),
     PrioritySampling(DP(SURE), size=1800, theta=1),
@@ -115,9 +117,8 @@ def test_answers_are_limited_once_and_not_in_each_range(folder):
 @pytest.mark.parametrize("count", [None, "n"])
 @pytest.mark.parametrize("user", ["user", "name"])
 def test_the_same_key_cuts_alike_however_rows_are_spread(user, count, folder, tmp_path):
-    mechanism = HighPassFilter(DP(SURE), theta=1)
     how = {"user": user, "count": count, "key": KEY}
-    expected = mechanism(SparseTable.read(folder, DOMAIN, BOUND, **how), seeded())
+    expected = EVERY_CELL(SparseTable.read(folder, DOMAIN, BOUND, **how), seeded())
     shuffled = made_up_rows().sample(fraction=1, shuffle=True, seed=3)
     shuffled[:40].write_csv(tmp_path / "0.csv")
     shuffled[40:].write_csv(tmp_path / "1.csv")
@@ -135,7 +136,7 @@ def test_the_same_key_cuts_alike_however_rows_are_spread(user, count, folder, tm
         spread.append(Rows.read(f"{tmp_path}/*.csv", DOMAIN, BOUND, **how))
     for rows in spread:
         for ranges in (1, 7):
-            assert_equal(release(mechanism, rows, ranges=ranges, rng=seeded()), expected)
+            assert_equal(release(EVERY_CELL, rows, ranges=ranges, rng=seeded()), expected)
 
 
 def test_users_of_many_ranges_are_cut_alike(folder, monkeypatch):
@@ -143,24 +144,22 @@ def test_users_of_many_ranges_are_cut_alike(folder, monkeypatch):
     for user in ("user", "name"):
         how = {"user": user, "key": KEY}
         table = SparseTable.read(folder, DOMAIN, BOUND, **how)
-        mechanism = HighPassFilter(DP(SURE), theta=1)
         made = release(
-            mechanism, Rows.read(folder, DOMAIN, BOUND, **how), rng=seeded(), report_cut=SURE
+            EVERY_CELL, Rows.read(folder, DOMAIN, BOUND, **how), rng=seeded(), report_cut=SURE
         )
         assert made.users_cut == table.users_cut > 0
-        assert made.estimate.to_arrow().equals(mechanism(table, seeded()).estimate.to_arrow())
+        assert made.estimate.to_arrow().equals(EVERY_CELL(table, seeded()).estimate.to_arrow())
 
 
 def test_rows_of_one_person_are_cut_to_one_bound(tmp_path, monkeypatch):
     monkeypatch.setattr(counting, "user_bits", lambda rows: 4)
-    mechanism = HighPassFilter(DP(SURE), theta=1)
     path = tmp_path / "rows.parquet"
     for user in (7, "solo"):
         made_up_rows().with_columns(user=pl.lit(user)).write_parquet(path, row_group_size=150)
         how = {"user": "user", "key": KEY}
         table = SparseTable.read(path, DOMAIN, BOUND, **how)
-        made = release(mechanism, Rows.read(path, DOMAIN, BOUND, **how), rng=seeded())
-        assert_equal(made, mechanism(table, seeded()))
+        made = release(EVERY_CELL, Rows.read(path, DOMAIN, BOUND, **how), rng=seeded())
+        assert_equal(made, EVERY_CELL(table, seeded()))
         assert len(table) == BOUND.l0
 
 
@@ -279,7 +278,7 @@ def test_progress_tells_shares_of_bytes_and_of_the_domain(folder):
         rows.write_parquet(path)
         shares = []
         release(
-            HighPassFilter(DP(1.0), theta=5),
+            FILTER,
             Rows.read(path, DOMAIN, BOUND, user="user"),
             ranges=4,
             progress=lambda *share, shares=shares: shares.append(share),
@@ -305,7 +304,7 @@ def test_progress_does_not_tell_where_cells_lie(tmp_path, monkeypatch):
         pl.DataFrame({"a": keys}).write_parquet(path)
         shares = []
         release(
-            HighPassFilter(DP(1.0), theta=5),
+            FILTER,
             Rows.read(path, domain, Bound()),
             progress=lambda *share, shares=shares: shares.append(share),
         )
@@ -320,14 +319,13 @@ def test_scratch_where_anybody_may_rename_is_refused(folder, scratch, mode):
     said = refused(folder, scratch=scratch)
     assert "others could replace" in said and "chmod +t" in said
     scratch.chmod(mode | 0o1000)
-    release(HighPassFilter(DP(1.0), theta=5), Rows.read(folder, DOMAIN, BOUND), scratch=scratch)
+    release(FILTER, Rows.read(folder, DOMAIN, BOUND), scratch=scratch)
 
 
 def refused(path, domain=DOMAIN, mechanism=None, *, scratch=None, executor=None, **how):
     with pytest.raises((ValueError, OSError)) as error:
         rows = Rows.read(path, domain, BOUND, **how)
-        mechanism = mechanism or HighPassFilter(DP(1.0), theta=5)
-        release(mechanism, rows, scratch=scratch, executor=executor)
+        release(mechanism or FILTER, rows, scratch=scratch, executor=executor)
     return str(error.value)
 
 
@@ -345,8 +343,7 @@ def test_bad_rows_are_named_and_leave_no_scratch(tmp_path, scratch):
             assert "1.parquet, row 218, column 'b': found 99" in said
             with pytest.raises(ValueError, match="row 218"):
                 rows = Rows.read(path, DOMAIN, BOUND)
-                mechanism = HighPassFilter(DP(1.0), theta=5)
-                release(mechanism, rows, executor=own, ready=lambda: spent.append(1))
+                release(FILTER, rows, executor=own, ready=lambda: spent.append(1))
     assert not spent and not any(scratch.iterdir())
 
 
@@ -378,14 +375,14 @@ def test_a_file_that_changes_is_noticed(tmp_path):
     rows = Rows.read(path, DOMAIN, BOUND)
     made_up_rows(301).write_parquet(path)
     with pytest.raises(ValueError, match="changed while it was read"):
-        release(HighPassFilter(DP(1.0), theta=5), rows)
+        release(FILTER, rows)
 
     def change(stage, share):
         made_up_rows(302).write_parquet(path)
 
     rows = Rows.read(path, DOMAIN, BOUND)
     with pytest.raises(ValueError, match="changed while it was read"):
-        release(HighPassFilter(DP(1.0), theta=5), rows, progress=change)
+        release(FILTER, rows, progress=change)
 
 
 def test_scratch_is_private_and_empty_after_ctrl_c(folder, scratch):
@@ -399,25 +396,19 @@ def test_scratch_is_private_and_empty_after_ctrl_c(folder, scratch):
     with ThreadPoolExecutor(2) as executor:
         for own in (None, executor):
             with pytest.raises(KeyboardInterrupt):
-                release(
-                    HighPassFilter(DP(1.0), theta=5),
-                    rows,
-                    scratch=scratch,
-                    executor=own,
-                    progress=stop,
-                )
+                release(FILTER, rows, scratch=scratch, executor=own, progress=stop)
     assert not any(scratch.iterdir())
 
 
 KILLED = """
 import os, sys
-from tests.owner.test_scale import BOUND, DOMAIN, DP, HighPassFilter, Rows, release
+from tests.owner.test_scale import BOUND, DOMAIN, FILTER, Rows, release
 
 def stop(stage, share):
     os.kill(os.getpid(), 9)
 
 rows = Rows.read(sys.argv[1], DOMAIN, BOUND, user="user")
-release(HighPassFilter(DP(1.0), theta=5), rows, scratch=sys.argv[2], workers=2, progress=stop)
+release(FILTER, rows, scratch=sys.argv[2], workers=2, progress=stop)
 """
 
 
@@ -435,7 +426,7 @@ def test_what_a_killed_coordinator_leaves_the_next_run_removes(folder, scratch):
     assert run.returncode == -signal.SIGKILL
     assert len(list(scratch.iterdir())) == 1
     rows = Rows.read(folder, DOMAIN, BOUND)
-    release(HighPassFilter(DP(1.0), theta=5), rows, scratch=scratch)
+    release(FILTER, rows, scratch=scratch)
     assert not any(scratch.iterdir())
 
 
@@ -484,7 +475,6 @@ def test_scratch_that_takes_nothing_is_said(folder, scratch, monkeypatch):
     from workbench.owner.scale import spill, work
 
     rows = Rows.read(folder, DOMAIN, BOUND)
-    mechanism = HighPassFilter(DP(1.0), theta=5)
 
     def full(*_):
         raise OSError(28, "No space left on device")
@@ -492,24 +482,24 @@ def test_scratch_that_takes_nothing_is_said(folder, scratch, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(spill, "_write", full)
         with pytest.raises(OSError, match="has no room for the scratch files: No space left"):
-            release(mechanism, rows, scratch=scratch)
+            release(FILTER, rows, scratch=scratch)
     with monkeypatch.context() as patch:
         patch.setattr(work, "temporary_folder", full)
         with pytest.raises(OSError, match="has no room for the scratch files: No space left"):
-            release(mechanism, rows, scratch=scratch)
+            release(FILTER, rows, scratch=scratch)
     assert not any(scratch.iterdir())
-    release(mechanism, rows, scratch=scratch)
+    release(FILTER, rows, scratch=scratch)
 
 
 FULL = """
 import resource, sys
-from tests.owner.test_scale import BOUND, DOMAIN, DP, HighPassFilter, Rows, release
+from tests.owner.test_scale import BOUND, DOMAIN, FILTER, Rows, release
 
 if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
     user = sys.argv[3] or None
     rows = Rows.read(sys.argv[1], DOMAIN, BOUND, user=user)
-    release(HighPassFilter(DP(1.0), theta=5), rows, scratch=sys.argv[2], workers=2)
+    release(FILTER, rows, scratch=sys.argv[2], workers=2)
 """
 
 
@@ -544,7 +534,7 @@ def test_what_is_not_released_in_parts_says_why(folder):
         with pytest.raises(ValueError, match=why):
             release(mechanism, rows)
     with pytest.raises(ValueError, match="need rows with user="):
-        release(HighPassFilter(DP(1.0), theta=5), rows, report_cut=1.0)
+        release(FILTER, rows, report_cut=1.0)
     of_users = Rows.read(folder, DOMAIN, BOUND, user="name")
     for cut, why in (
         (0.0, "report_cut = 0.0"),
@@ -553,9 +543,4 @@ def test_what_is_not_released_in_parts_says_why(folder):
         (1e-300, "too small"),
     ):
         with pytest.raises(ValueError, match=why):  # before rows are read, or a budget is spent
-            release(
-                HighPassFilter(DP(1.0), theta=5),
-                of_users,
-                report_cut=cut,
-                ready=lambda: pytest.fail("booked"),
-            )
+            release(FILTER, of_users, report_cut=cut, ready=lambda: pytest.fail("booked"))
