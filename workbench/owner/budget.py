@@ -346,7 +346,10 @@ class Budget:
         with self.file.transaction(new=begin, write=begin) as db:
             with ledger.refused_if_strange(path):
                 about = self.file.settle(db, declared)
-                self._belong_to(about)
+                self.limit = ledger.budget_of(about["budget"])
+            self.people = about["people"]
+            self.unit = about["unit"]
+            self.relation = about["relation"]
             if about["counter"] is not None:
                 counter = path.parent / about["counter"]
                 self.file.watch(db, ledger.known_counter(counter, path, self.file.id, lost))
@@ -414,21 +417,13 @@ class Budget:
                 raise FileNotFoundError(f"{folder}: no such folder")
         beside = counter.parent == path.parent
         declared["counter"] = counter.name if beside else str(counter)  # both may move together
-        budget = cls.__new__(cls)
-        budget.file = SessionFile(path)
-        with budget.file.transaction(new=True) as db:
+        file = SessionFile(path)
+        with file.transaction(new=True) as db:
             if ledger.is_begun(db):
                 raise ValueError(exists)
-            budget._belong_to(budget.file.settle(db, declared))
-            budget.file.watch(db, ledger.new_counter(counter, path, budget.file.id))
-        return budget
-
-    def _belong_to(self, about: dict[str, Any]) -> None:
-        """Set the limit, people, unit and relation of this object to those in the file."""
-        self.limit = ledger.budget_of(about["budget"])
-        self.people = about["people"]
-        self.unit = about["unit"]
-        self.relation = about["relation"]
+            file.settle(db, declared)
+            ledger.new_counter(counter, path, file.id)
+        return cls(path)
 
     @property
     def path(self) -> Path:

@@ -133,19 +133,18 @@ def _write(path: Path, text: str) -> None:
         os.fsync(file.fileno())
 
 
-def new_counter(path: Path, session: Path, id: str) -> Counter:
-    """Create and return the counter of a new budget. Raise a ValueError if this path contains the counter of
+def new_counter(path: Path, session: Path, id: str) -> None:
+    """Write the counter of a new budget. Raise a ValueError if this path contains the counter of
     another budget, from which something was spent.
     """
-    counter = Counter(path, session, id)
     named = _named_session(path)
     if named is not None and named.spent != 0:
         raise ValueError(
             f"{path} counts for another budget, {shown(named.session)}, which was used. A second budget "
             "for the same people adds to its loss. Use that one, or name another counter"
         )
-    counter.begin(again=named is not None)  # of a budget that was never finished or never used
-    return counter
+    again = named is not None  # of a budget that was never finished or never used
+    Counter(path, session, id).begin(again)
 
 
 def known_counter(path: Path, session: Path, id: str, lost: bool) -> Counter:
