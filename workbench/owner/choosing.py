@@ -34,7 +34,7 @@ from workbench.estimates import DerivedAnswers
 from workbench.estimates.release import Release
 from workbench.inference import KernelPCA
 from workbench.inference.marginals import marginals_of, used_attributes
-from workbench.inference.strategies import Strategy, answers_by_cells, optimised_strategy
+from workbench.inference.strategies import Strategy, answers_by_cells
 from workbench.mechanisms.microdata import marginal_counts
 from workbench.mechanisms.protocol import private_bound, sensitivity
 from workbench.noise.additive import choice_rho

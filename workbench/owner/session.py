@@ -12,8 +12,7 @@ from typing import Any, Self
 from workbench.compiled import pd
 from workbench.data import SparseTable, WideTable
 from workbench.estimates.release import Release
-from workbench.inference.marginal_strategies import L1, L2
-from workbench.inference.strategies import optimised_strategy
+from workbench.inference.strategies import L1, L2, optimised_strategy
 from workbench.owner.bank import Bank, answering
 from workbench.owner.budget import Budget
 from workbench.owner.choosing import (
