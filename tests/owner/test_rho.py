@@ -148,8 +148,6 @@ def test_the_file_is_opened_again_as_what_it_is(budget, tmp_path):
         match="belongs to the budget 0.5-zCDP, not to 0.5-DP|not to the budget 0.5-DP",
     ):
         Budget(path, DP(0.5))
-    with pytest.raises(ValueError, match="not allowed: need DP"):
-        Budget.create(tmp_path / "other.dp", DP(float("inf")), **PEOPLE)
 
 
 def test_questions_at_an_epsilon_take_the_rho_of_these_queries(tmp_path, data):
