@@ -158,14 +158,11 @@ def publish_and_stop(paid, folder, finished):
     Release.load(paid).publish(folder, ABOUT)
 
 
-def another_process(call, paid, folder, *arguments):
+def another_process(call):
     """It is not forked, because libraries that publish have threads."""
-    places = ", ".join(repr(str(path)) for path in (paid, folder))
-    line = f"{call}(*map(Path, ({places})), *{arguments!r})"
-    code = f"from tests.crash.test_crash import *; {line}"
-    return subprocess.Popen(
-        [sys.executable, "-c", code], cwd=PROJECT, stdout=subprocess.PIPE, text=True
-    )
+    code = f"from pathlib import PosixPath; from tests.crash.test_crash import *; {call}"
+    words = [sys.executable, "-c", code]
+    return subprocess.Popen(words, cwd=PROJECT, stdout=subprocess.PIPE, text=True)
 
 
 def completed(paid, folder):
@@ -187,7 +184,7 @@ def test_publications_that_are_killed_are_completed(tmp_path, kills):
     for i, after in enumerate(moments(kills, 2.0)):
         folder = tmp_path / str(i)
         folder.mkdir()
-        process = another_process("publish_again_and_again", paid, folder)
+        process = another_process(f"publish_again_and_again({paid!r}, {folder!r})")
         assert process.stdout.readline() == "begun\n"
         time.sleep(after)
         process.kill()
@@ -205,14 +202,13 @@ def test_a_publication_that_is_killed_before_a_rename_is_completed(tmp_path, fin
     """Its folder and its zip get their names by one rename each."""
     paid, folder = tmp_path / "paid.parquet", tmp_path / "out"
     GeometricHistogram(DP(1.0))(TABLE).save(paid)
-    process = another_process("publish_and_stop", paid, folder, finished)
-    process.communicate()
+    process = another_process(f"publish_and_stop({paid!r}, {folder!r}, {finished})")
+    process.wait()
     assert process.returncode == (0 if finished == 4 else -signal.SIGKILL)
     assert (folder.exists(), (tmp_path / "out.zip").exists()) == (finished > 0, finished > 2)
     completed(paid, folder)
     Release.load(paid).publish(tmp_path / "next", ABOUT)
-    names = ["next", "next.zip", "out", "out.zip", "paid.parquet"]
-    assert sorted(os.listdir(tmp_path)) == names
+    assert sorted(os.listdir(tmp_path)) == "next next.zip out out.zip paid.parquet".split()
 
 
 def sweep(seeds, store):

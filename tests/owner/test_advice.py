@@ -107,11 +107,8 @@ def test_errors_are_those_of_releases_where_people_are():
                 for s in range(20)
             ]
             assert row.errors[each.kind] == pytest.approx(np.mean(errors), rel=0.2)
-    (geometric,) = (
-        row
-        for row in told.rows
-        if type(row.mechanism) is GeometricHistogram and "," not in row.name
-    )
+    plain = (row for row in told.rows if "," not in row.name)
+    (geometric,) = (row for row in plain if type(row.mechanism) is GeometricHistogram)
     assert (geometric.cells, geometric.noise_cells) == (10_000, 9_000)
     assert told.truths["cell"] > 100 and geometric.cost == "ε = 0.5"
     scores = [row.score for row in told.rows if row.cells <= 2_000]
@@ -125,10 +122,8 @@ def test_the_score_is_error_where_people_are():
     assert shown.shows and shown.rows[0].score < 0.5 and shown.rows[0].cells > 100
     hidden = advise(few, 0.1, task="cells", **LONG)
     assert not hidden.shows and "no mechanism can show anything" in hidden.recommendation
-    assert (
-        hidden.coarser.size < 1_000
-        and f"table of {hidden.coarser.size} cells" in hidden.recommendation
-    )
+    assert hidden.coarser.size < 1_000
+    assert f"table of {hidden.coarser.size} cells" in hidden.recommendation
     coarse = Beliefs(hidden.coarser, few.records, hidden.coarser.size)
     assert advise(coarse, 0.1, task="cells", **LONG).shows
 
@@ -142,10 +137,8 @@ def test_the_least_epsilon_for_an_error():
     """Seeded: never by chance. Geometric noise has a mean absolute error of about 1/ε."""
     told = advise(FULL, error=20.0, task="cells", **LONG)
     assert 0.03 < told.epsilon < 0.07
-    assert (
-        told.rows[0].errors["cell"] <= 20
-        and "least ε for an error of 20" in told.recommendation
-    )
+    assert told.rows[0].errors["cell"] <= 20
+    assert "least ε for an error of 20" in told.recommendation
     assert told.mechanism.budget.epsilon == told.epsilon
     half = advise(FULL, error=10.0, task="cells", **LONG)
     assert half.epsilon > 1.5 * told.epsilon
@@ -173,11 +166,8 @@ def test_a_delta_adds_gaussian_noise_and_stability():
 )
 def test_each_task_has_rows_of_its_kinds(beliefs, task, best):
     told = advise(beliefs, 1.0, task=task, order=1, **LONG)
-    assert (
-        told.shows
-        and len(told.truths) >= 1
-        and told.recommendation.startswith("At ε = 1 take ")
-    )
+    assert told.shows and len(told.truths) >= 1
+    assert told.recommendation.startswith("At ε = 1 take ")
     assert best is None or type(told.mechanism).__name__ == best
     assert all(np.isfinite(row.errors[next(iter(told.truths))]) for row in told.rows[:1])
     for row in told.rows:
@@ -203,11 +193,8 @@ def test_the_time_is_kept_and_progress_is_shown():
     told = advise(FULL, 1.0, seconds=0.0, progress=lambda text, share: shown.append(share))
     assert "The time ended before" in " ".join(told.notes)
     compared = {type(row.mechanism) for row in told.rows}
-    assert {
-        GeometricHistogram,
-        HighPassFilter,
-        PrioritySampling,
-    } <= compared  # one setting of each runs
+    # One setting of each runs.
+    assert {GeometricHistogram, HighPassFilter, PrioritySampling} <= compared
     assert shown and 0 <= min(shown) <= max(shown) <= 1 and perf_counter() - start < 60
 
 

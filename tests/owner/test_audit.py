@@ -13,21 +13,10 @@ import pytest
 
 from workbench import mechanisms
 from workbench.data import SparseTable
-from workbench.mechanisms import (
-    GeometricHistogram,
-    HighPassFilter,
-    StabilityHistogram,
-    queries,
-)
+from workbench.mechanisms import GeometricHistogram, HighPassFilter, StabilityHistogram, queries
 from workbench.mechanisms.protocol import Mechanism
 from workbench.noise import geometric
-from workbench.owner.audit import (
-    Pair,
-    audit,
-    default_jobs,
-    pairs_for,
-    run_audits,
-)
+from workbench.owner.audit import Pair, audit, default_jobs, pairs_for, run_audits
 from workbench.owner.audit.enumeration import output_laws
 from workbench.owner.audit.events import bound_of_event, clopper_pearson, strongest_evidence
 from workbench.owner.audit.measure import sample

@@ -272,23 +272,21 @@ def test_a_full_disk_of_the_counter_costs_nothing(path, monkeypatch, how):
     create(path)
     session = Session.open(path, TABLE)
     monkeypatch.setattr(session_file, "Draft", full_disk)
+    words = r"shop.sqlite.count: the counter cannot be written.*Nothing was spent"
     for _ in range(3):
-        with pytest.raises(
-            OSError,
-            match=r"shop.sqlite.count: the counter cannot be written.*Nothing was spent",
-        ):
-            session.ask(Marginals(1), 0.1) if how == "ask" else session.budget.book(
-                DP(0.1), "x"
-            )
+        with pytest.raises(OSError, match=words):
+            if how == "ask":
+                session.ask(Marginals(1), 0.1)
+            else:
+                session.budget.book(DP(0.1), "x")
     assert session.budget.remaining == 1 and not len(session.budget.ledger)
 
 
 def test_a_counter_that_is_not_written_after_all_says_what_was_spent(path, monkeypatch):
     session = create(path, 1.0, 0.0)
     monkeypatch.setattr(session_file.Draft, "replace", full_disk)
-    with pytest.raises(
-        OSError, match="shop.sqlite.count: .*0.1-DP of the budget .*stays spent"
-    ):
+    words = "shop.sqlite.count: .*0.1-DP of the budget .*stays spent"
+    with pytest.raises(OSError, match=words):
         session.book(DP(0.1), "x")
     assert list(session.ledger.epsilon) == [0.1]
 
@@ -435,10 +433,8 @@ def test_no_flipped_bit_changes_what_is_recalled_or_left(path, flips):
         path.write_bytes(damaged)
         try:
             session = Session(path)
-            assert (
-                session.budget.remaining == 0.25
-                and list(session.budget.ledger.epsilon) == [0.25] * 3
-            )
+            assert session.budget.remaining == 0.25
+            assert list(session.budget.ledger.epsilon) == [0.25] * 3
             assert np.array_equal(session.bank.recall(**asked).values, values)
         except (ValueError, OSError):
             pass  # said, not silent
@@ -509,10 +505,8 @@ def test_a_session_of_the_first_format_still_opens(path):
         session = Session.open(path, table, DP(1.0), dataset="v1", total=7.0)
         budget = session.budget
         assert budget.remaining == 0.25 and budget.remaining_delta == 0.0
-        assert list(budget.ledger.answered) == [1, 0] and list(session.bank.answers.values) == [
-            3.5,
-            4.5,
-        ]
+        assert list(budget.ledger.answered) == [1, 0]
+        assert list(session.bank.answers.values) == [3.5, 4.5]
         assert (budget.people, budget.unit, budget.relation) == (None, None, ADD_REMOVE)
     budget.release(HistogramOf(DP(0.125)), OTHER)
     session.ask(Marginals(1), 0.125)

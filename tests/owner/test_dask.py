@@ -134,10 +134,8 @@ def test_a_cluster_gives_the_bytes_of_one_process_though_a_worker_is_killed(
 
     with connect(cluster.file) as executor:
         for mechanism, expected in zip(mechanisms, here, strict=True):
-            assert (
-                released(table, mechanism, executor=executor, scratch=scratch, progress=kill)
-                == expected
-            )
+            how = {"executor": executor, "scratch": scratch, "progress": kill}
+            assert released(table, mechanism, **how) == expected
     assert killed and not list(scratch.iterdir())
 
 

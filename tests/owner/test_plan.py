@@ -43,9 +43,8 @@ def test_optimised_answers_err_as_was_told(tmp_path, budget, price):
         assert session.budget.remaining == 480.0
         assert np.sqrt(np.mean(errors**2)) == pytest.approx(told["error"], rel=1e-3)
         ratio = np.mean(squares) / told["error"] ** 2
-        assert (
-            0.3 < ratio < 2.5
-        )  # of 800 values: a chance below 10⁻⁹, and twice the noise shows
+        # Of 800 values: a chance below 10⁻⁹, and twice the noise shows.
+        assert 0.3 < ratio < 2.5
         with pytest.raises(ValueError, match="strategy = 'magic'"):
             session.ask(Marginals(2), **{price: 1.0}, strategy="magic")
 
@@ -85,10 +84,8 @@ def test_the_table_chooses_for_a_price_that_is_booked(tmp_path):
         assert session.budget.remaining == 15.0
         assert len(plan) == 4 and "plan by data" in session.budget.ledger.asked.iloc[-1]
         near = {NamedMarginals((pair,)) for pair in combinations("abc", 2)}
-        assert (
-            len(near & set(plan.attrs["questions"][:2])) == 2
-        )  # the third would follow from two
-        assert len(near & set(plan.attrs["questions"])) == 2
+        assert len(near & set(plan.attrs["questions"][:2])) == 2
+        assert len(near & set(plan.attrs["questions"])) == 2  # the third would follow from two
         with pytest.raises(ValueError, match="more than"):
             session.plan(Marginals(2), 1.0, by="data", epsilon=99.0)
         told = []

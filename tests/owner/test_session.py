@@ -453,9 +453,8 @@ def test_a_price_is_the_least_that_reaches_the_error(path, known, alpha, bought,
 
 def test_a_price_beyond_the_budget_says_so_and_what_is_known_counts(path):
     session = begin(path)
-    with pytest.raises(
-        ValueError, match=r"a standard error of 0.1 costs epsilon = 14.1\d+, but 1 remain"
-    ):
+    words = r"a standard error of 0.1 costs epsilon = 14.1\d+, but 1 remain"
+    with pytest.raises(ValueError, match=words):
         session.bank.price(ONE, 0.1)
     fresh = session.bank.price(ONE, 3.0)
     session.ask(ONE, 0.4)

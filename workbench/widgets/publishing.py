@@ -216,9 +216,8 @@ class State:
     @property
     def is_published(self) -> bool:
         """Whether the publication is complete. Its folder is written first, and then its zip file."""
-        if self.folder is None:
-            return False
-        return self.folder.is_dir() and Path(f"{self.folder}.zip").exists()
+        folder = self.folder
+        return bool(folder and folder.is_dir() and Path(f"{folder}.zip").exists())
 
     def set(self, **fields: Any) -> None:
         """Replace fields of the information about the publication, for example its title."""
@@ -555,8 +554,7 @@ def start(state: State) -> None:
     """Publish in a separate process. Further calls while it runs have no effect."""
     if state.is_published or state.is_running:
         return
-    todo = missing(state)
-    if todo:
+    if todo := missing(state):
         raise ValueError(". ".join(todo))
     assert state.folder is not None
     words = ["publish", state.page["table"], "--publish", str(state.folder)]
