@@ -15,6 +15,8 @@ import sys
 import webbrowser
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
+from html import escape
 from pathlib import Path
 from threading import Event, Thread
 from time import sleep
@@ -59,7 +61,7 @@ def serve(
             sleep(0.1)
         screen.say(f"{name}: {address}\nCtrl-C stops it.")
         if browser:
-            webbrowser.open(address)
+            open_page(address)
 
     Thread(target=announce, daemon=True).start()
     sys.argv = [*arguments, f"--port={port}", "--no-browser", "--KernelManager.transport=ipc"]
@@ -81,6 +83,22 @@ def serve(
     sys.stdout.flush()
     atexit._run_exitfuncs()
     os._exit(0)  # now: threads of Jupyter may wait for a network that is not there
+
+
+def open_page(address: str) -> None:
+    """Open a page in the browser. The browser gets the name of a file that leads to the page, because `ps`
+    shows the browser's arguments to every user of this machine, and the address contains a secret.
+    """
+    from workbench.estimates.files import process_folder
+
+    page = process_folder() / "open.html"  # only its owner can open this folder
+    url = escape(address)
+    with open(page, "x", encoding="utf-8", opener=partial(os.open, mode=0o600)) as file:
+        file.write(
+            '<!DOCTYPE html><meta charset="utf-8"><meta name="referrer" content="no-referrer">'
+            f'<meta http-equiv="refresh" content="0; url={url}"><a href="{url}">Open the page</a>\n'
+        )
+    webbrowser.open(page.as_uri())
 
 
 def free_port(port: int) -> int:
@@ -231,7 +249,7 @@ def bank(file: options.File, *, browser: bool = True, port: options.Port = 8876)
     screen.say(f"The bank: {page.address}\nCtrl-C stops it.")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if browser:
-        webbrowser.open(page.address)
+        open_page(page.address)
     try:
         page.serve_forever()
     except KeyboardInterrupt:
