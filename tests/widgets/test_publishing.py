@@ -2,6 +2,7 @@
 
 import json
 import re
+import stat
 import subprocess
 import sys
 from concurrent.futures import Future
@@ -220,6 +221,22 @@ def test_two_tabs_and_a_second_press_publish_once(page, tmp_path):
     html = send(later, folder="third", **WORDS)
     assert "ε = 0 of 2 remains" in html and "The last spend was at 20" in html
     assert 'data-do="publish"\ndisabled' in html
+
+
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_a_log_that_somebody_made_before_is_replaced(page, tmp_path, monkeypatch, kind):
+    filled(page)
+    monkeypatch.setattr(publishing, "_begun", lambda state, words, out: out.write("refused"))
+    log, other = tmp_path / "visits-2025.log", tmp_path / "other"
+    other.write_text("mine")
+    if kind == "link":
+        log.symlink_to(other)
+    else:
+        log.touch()
+        log.chmod(0o666)
+    publishing.start(page.state)
+    assert log.read_text() == "refused" and other.read_text() == "mine"
+    assert log.lstat().st_mode == stat.S_IFREG | 0o600
 
 
 def test_one_process_publishes_from_a_folder(page, tmp_path):

@@ -558,8 +558,9 @@ def start(state: State) -> None:
         raise ValueError(". ".join(todo))
     assert state.folder is not None
     words = ["publish", state.page["table"], "--publish", str(state.folder)]
+    log_file(state).unlink(missing_ok=True)  # an earlier file or link keeps its mode
     private = partial(os.open, mode=0o600)  # it may show a row that was refused
-    with open(log_file(state), "w", encoding="utf-8", opener=private) as log:
+    with open(log_file(state), "x", encoding="utf-8", opener=private) as log:
         state.process = _begun(state, [*words, "--from", str(state.source)], log)
 
 
