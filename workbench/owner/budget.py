@@ -4,6 +4,7 @@ recorded in the file before any noise is drawn.
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
@@ -111,15 +112,23 @@ class Booking:
     delta: Fraction
     relation: str
     _unused: list[bool] = field(
-        default_factory=lambda: [True], init=False, repr=False, compare=False
-    )
+        default_factory=lambda: [True], repr=False, compare=False
+    )  # which `dataclasses.replace` passes on
+    _process: int = field(default_factory=os.getpid, repr=False, compare=False)
+
+    def __reduce__(self) -> Any:
+        """Refuse copies, of which each would pay for a release."""
+        raise TypeError(
+            "a booking cannot be copied or pickled, because it pays for one release. Book again for each "
+            "release"
+        )
 
     def check(self, release: Release | Iterable[Receipt]) -> None:
         """Raise a ValueError if a release costs more than was booked (recorded as spent) for it, or if its
         guarantee does not fit the budget.
 
         A booking pays for one release only. Once one release has passed this check, the check raises an error
-        for every other release.
+        for every other release. Other processes, for example forked children, cannot use the booking.
 
         Parameters
         ----------
@@ -139,6 +148,8 @@ class Booking:
         wrong = _unfit(receipts, self.relation)
         if not wrong:
             wrong = self._too_dear(receipts)
+        if os.getpid() != self._process:
+            wrong = "another process booked its cost, and only that process can save a release"
         if wrong:
             raise ValueError(
                 f"the release is withheld, and its booked cost stays spent: {wrong}"
