@@ -25,6 +25,7 @@ from workbench.mechanisms import (
     Privelet,
     StabilityHistogram,
 )
+from workbench.owner import Budget
 from workbench.owner.publication import read_about
 from workbench.owner.publication.folder import metadata, published_tables
 from workbench.owner.publication.sheet import Sheet
@@ -386,6 +387,41 @@ def test_a_series_names_its_earlier_editions_and_adds_their_losses(tmp_path, mon
     assert about.edition == 3 and [x.epsilon for x in about.earlier] == [1, 1]
     run("publish t.csv --publish third", 2)  # the budget is used up
     assert not (tmp_path / "third").exists() and read_about("publication.json") == about
+
+
+def test_ctrl_c_says_what_was_spent_and_how_to_finish(tmp_path, monkeypatch):
+    series(tmp_path, monkeypatch)
+    about = json.loads((tmp_path / "publication.json").read_text())
+    del about["release"]  # which the first edition does not need
+    (tmp_path / "publication.json").write_text(json.dumps(about))
+    ask = "release GeometricHistogram t.csv --domain domain.json --user who --bound 2,1 --epsilon 1"
+    ask = f"{ask} --budget b.sqlite --publish out"
+
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    for name, says in {
+        "workbench.cli.publishing.read": "stopped Nothing was spent from",
+        "workbench.cli.publishing.save": "no release. The next run pays again.",
+    }.items():
+        with monkeypatch.context() as patch:
+            patch.setattr(name, stopped)
+            assert says in run(ask, 130)
+    with monkeypatch.context() as patch:
+        patch.setattr("workbench.owner.publication.publish", stopped)
+        told = run(ask, 130)
+    assert (
+        told.startswith("stopped ε = 1 was spent from") and "b.sqlite and stays spent." in told
+    )
+    finish = "without paying again: workbench publish t.csv --publish out"
+    assert (
+        f"The paid release is out.parquet, but its publication is missing. To finish it {finish}"
+        in told
+    )
+    told = run(ask, 2)
+    assert "out.parquet exists, but its publication out does not." in told and finish in told
+    assert "Nothing was spent" in run("publish t.csv --publish out")
+    assert (tmp_path / "out.zip").exists() and len(Budget("b.sqlite").ledger) == 2
 
 
 def test_a_simulated_edition_is_not_an_earlier_one(tmp_path, monkeypatch):

@@ -73,8 +73,8 @@ def _one_line(ctx: Any) -> Iterator[None]:
     """
     try:
         yield
-    except KeyboardInterrupt:
-        screen.complain("stopped")
+    except KeyboardInterrupt as e:
+        screen.complain("\n".join(["stopped", *map(str, e.args)]))
         raise typer.Exit(130) from None
     except (BrokenPipeError, typer.Exit, typer.Abort):
         raise  # whoever read our output has gone, or a command has said what is wrong

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench import data, noise
 from workbench.cli import options, screen
+from workbench.cli.budget import amount
 
 if TYPE_CHECKING:
     from workbench.cli.request import Request
     from workbench.estimates.release import Release
-    from workbench.owner import Booking
+    from workbench.owner import Booking, Budget
     from workbench.owner.scale import Rows
     from workbench.spaces import Domain
 
@@ -52,6 +53,50 @@ def publish(request: Request, mechanism: Any) -> Release:
         release = replace(release, ledger=(receipt, *release.ledger))
     save(request, release, *booked)
     return release
+
+
+@contextmanager
+def spending_said(request: Request) -> Iterator[None]:
+    """If Ctrl-C stops the `with` block, say how much of the budget was spent, and how to continue without
+    paying again.
+    """
+    budget, saved = request.budget, _identity(request.out)
+    before = 0 if budget is None else len(budget.ledger)
+    try:
+        yield
+    except KeyboardInterrupt:
+        if budget is None:
+            raise
+        text = f"To see what was spent: workbench budget show {budget.path}"
+        with suppress(OSError, ValueError):  # the file may be locked
+            text = _spent(request, budget, before, _identity(request.out) != saved)
+        raise KeyboardInterrupt(text) from None
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return numbers that change if a file is replaced, or None if there is no file."""
+    if not path.exists():
+        return None
+    state = path.stat()
+    return state.st_ino, state.st_mtime_ns
+
+
+def _spent(request: Request, budget: Budget, before: int, saved: bool) -> str:
+    """Return a sentence about the rows of the ledger that this command has added, and about its release."""
+    rows = budget.ledger.iloc[before:]
+    rows = rows[rows["file"] == str(request.out.resolve())]
+    if rows.empty:
+        return f"Nothing was spent from {budget.path}."
+    spent = amount(budget.limit, rows[budget.price].sum(), rows["delta"].sum())
+    text = f"{spent} was spent from {budget.path} and stays spent"
+    if not saved:
+        return f"{text}, but there is no release. The next run pays again."
+    if request.lacks_publication:
+        return (
+            f"{text}. The paid release is {request.out}, but its publication is missing. To finish it "
+            f"without paying again: {request.finish}"
+        )
+    return f"{text}. The paid release is {request.out}, and nothing is missing."
 
 
 def _at_once(request: Request, mechanism: Any, ready: Callable[[Any], None]) -> Release:

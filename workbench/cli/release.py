@@ -292,7 +292,8 @@ def release(request: Request, *, cls: type, **own: Any) -> None:
     mechanism = stated_mechanism(cls, request, own)
     if request.budget is not None:  # which may refuse it before any data is read
         request.budget.check(mechanism)
-    made = publishing.publish(request, mechanism)
+    with publishing.spending_said(request):
+        made = publishing.publish(request, mechanism)
     print_release(made, request.out, delta=request.reading_delta(cls))
     if (tables := tables_folder(request.out)).exists():
         screen.say(f"{tables} has one table per marginal")
@@ -381,7 +382,8 @@ def _publish_edition(
     from workbench.owner import publication
 
     about = publication.read_about(source)
-    if about.release is None:
+    paid = Path(f"{folder}.parquet")
+    if about.release is None and not paid.exists():
         raise ValueError(
             f'{source} has no "release". Add, for example, "release": {{"mechanism": "GeometricHistogram", '
             '"domain": "domain.json", "options": {"user": "rider", "bound": "10,1", "epsilon": 1}}'
@@ -390,12 +392,11 @@ def _publish_edition(
         publication.record_edition(source, folder)
         screen.say(f"{folder} was published before and is recorded now. Nothing was spent.")
         return
-    words = about.release.words(source.parent)
-    paid = Path(f"{folder}.parquet")
+    words = about.release.words(source.parent) if about.release else []
     if paid.exists():
         found = Release.load(paid)
         name = str(found.mechanism).partition("(")[0]
-        if name != about.release.mechanism:
+        if about.release and name != about.release.mechanism:
             raise ValueError(f"{paid} is a release by {name}: choose another folder")
         publication.publish(found, folder, about, simulated=found.simulated)
         screen.say(f"{paid} was released before and is published now. Nothing was spent.")

@@ -4,9 +4,10 @@ and data are read.
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -199,7 +200,32 @@ class Request(StatedSpace):
 
         others = [self.domain_file, self.budget_file, self.taxonomy]
         refuse_input(self.out, [*files_of(self.table), *others])
+        if self.lacks_publication and not self.force:
+            raise ValueError(
+                f"{self.out} exists, but its publication {self.folder} does not. To publish this release "
+                f"without paying again: {self.finish}. To make a new release, choose another name, or "
+                "--force to overwrite it"
+            )
         refuse_place(self.out, self.force)
+
+    @property
+    def lacks_publication(self) -> bool:
+        """Whether the release of this command exists, but not the publication that --publish asks for."""
+        if self.folder is None or not self.out.exists():
+            return False
+        return not Path(f"{self.folder}.zip").exists()
+
+    @property
+    def finish(self) -> str:
+        """Command that publishes the existing release, and spends nothing."""
+        if self.out.suffix != ".parquet":
+            arguments = f"{str(self.folder)!r}, {str(self.about_file)!r}"
+            return f"Release.load({str(self.out)!r}).publish({arguments}) in Python"
+        words = ["workbench", "publish", *map(str, self.table)]
+        words += ["--publish", str(self.out.with_suffix(""))]
+        if self.about_file != Path("publication.json"):
+            words += ["--from", str(self.about_file)]
+        return shlex.join(words)
 
     def refuse_unfit(self, mechanism: type[Mechanism]) -> None:
         """Raise a ValueError for options that do not fit the kind of data that a mechanism accepts. No data
