@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import nbformat
@@ -521,6 +522,42 @@ def test_ctrl_c_elsewhere_is_one_line_too(run, monkeypatch):
 
     monkeypatch.setattr(published, "verify", interrupted)
     assert complaint(run("data list", code=130)) == "stopped"
+
+
+def test_ctrl_c_during_an_import_of_a_library_is_one_line_too(run, monkeypatch):
+    from workbench.datasets import published
+
+    def interrupted():
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            raise ImportError("numpy's C extensions failed")  # noqa: B904
+
+    monkeypatch.setattr(published, "verify", interrupted)
+    assert complaint(run("data list", code=130)) == "stopped"
+
+
+SCRIPT = "from workbench.__main__ import main; main()"
+
+
+@pytest.mark.parametrize("started_as", [["-m", "workbench"], ["-c", SCRIPT]])
+def test_ctrl_c_during_the_first_imports_is_one_line_too(tmp_path, started_as):
+    (tmp_path / "typer.py").write_text(
+        "import os, signal, time\n"
+        "try:\n    os.kill(os.getpid(), signal.SIGINT)\n    time.sleep(60)\n"
+        "except BaseException:\n    raise ImportError('no typer')\n"
+    )
+    root = Path(__file__).parents[2]
+    scripts = tomllib.loads((root / "pyproject.toml").read_text())["project"]["scripts"]
+    assert {*scripts.values()} == {"workbench.__main__:main"}
+    stopped = subprocess.run(
+        [sys.executable, *started_as, "release"],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(root)])},
+        timeout=60,
+    )
+    assert (stopped.returncode, stopped.stderr) == (130, "stopped\n")
 
 
 @pytest.mark.slow

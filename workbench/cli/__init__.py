@@ -88,6 +88,9 @@ def _one_line(ctx: Any) -> Iterator[None]:
         screen.complain(_as_typed(str(e)) or "there is not enough memory for this")
         raise typer.Exit(2) from None
     except Exception as e:  # its traceback would show values of private data
+        if isinstance(e.__context__, KeyboardInterrupt):  # as libraries do during their import
+            screen.complain("stopped")
+            raise typer.Exit(130) from None
         if os.environ.get(_TRACEBACKS):
             raise
         screen.complain(
@@ -155,6 +158,6 @@ def _freeze() -> None:
 
 
 def main() -> None:
-    """Run the command line. The console scripts call this function."""
+    """Run the command line, as `workbench.__main__` does."""
     atexit.register(_freeze)
     app()
