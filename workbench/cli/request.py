@@ -182,6 +182,10 @@ class Request(StatedSpace):
                 "the public with --publish FOLDER"
             )
         need_one({"--epsilon": self.epsilon, "--rho": self.rho}, options.PRICE)
+        if self.epsilon is not None and not 0 < self.epsilon < inf:
+            raise ValueError(
+                f"--epsilon = {self.epsilon:g} is not allowed: need a finite number > 0"
+            )
         if self.seed is not None and not self.simulated:
             raise ValueError(
                 "anyone who knows --seed can subtract the noise. Leave it out to publish the release, or add "
