@@ -99,8 +99,9 @@ def test_choices_are_on_disk_and_no_value_of_the_table_is_shown(page, tmp_path):
     [
         (0, {"table": "../other.csv"}, "not in the list"),
         (2, {"on1": "1", "rule1": "edges", "text1": "x"}, "need numbers in ascending order"),
-        (3, STEP4 | {"limit": "none"}, "limit: need a number"),
-        (4, {"epsilon": "-1"}, "epsilon: need a number"),
+        (0, {"table_name": ""}, ">Choose a table.<"),
+        (3, STEP4 | {"limit": "none"}, "Bound: need a number"),
+        (4, {"epsilon": "-1"}, "ε: need a number"),
         (5, {"folder": "../away"}, "without a path"),
         (5, {"folder": "taken"}, "exists already"),
     ],
@@ -114,6 +115,17 @@ def test_bad_input_is_said_and_changes_nothing(page, tmp_path, step, fields, wor
     page.step = step
     assert words in send(page, **fields)
     assert page.state.source.read_bytes() == before
+
+
+def test_labels_are_asked_for_when_their_step_ends(page):
+    send(page, "step 1", table="visits.csv")
+    send(page, "step 2", **STEP2)
+    ticked = columns(text1="", try1="")
+    html = send(page, **ticked)
+    assert "need a list" not in html and 'role="alert"' not in html
+    assert ">List the labels of sex.<" in send(page, "step 3", **ticked) and page.step == 2
+    send(page, "step 1", **ticked)
+    assert page.step == 1  # back is always possible
 
 
 def test_a_file_that_is_no_table_is_refused(page, tmp_path):

@@ -71,6 +71,14 @@ RULES = {  # of each kind, its words and an example of what is typed for it
 _TEXTS = ("title", "publisher", "contact", "licence", "source", "period", "one_count")
 _WORDS = ("person", "people", "row", "rows")
 BELIEFS = {"users": 10_000, "per_user": 2.0, "spread": 2.0}
+_FIELDS = {  # names of fields on the page
+    "users": "Number of people",
+    "per_user": "Mean number",
+    "spread": "Standard deviation",
+    "limit": "Bound",
+    "epsilon": "ε",
+    "total": "ε of all editions together",
+}
 _LEFT_OUT = "the bound leaves out about"  # begins the belief that step 4 writes
 _SIMULATED = 2.0  # seconds
 SHOWN = 8  # labels, cells and mechanisms
@@ -271,6 +279,8 @@ class State:
 def choose_table(state: State, fields: Mapping[str, str]) -> None:
     """Step 1: choose a table from the list."""
     table = fields.get("table", "")
+    if not table:
+        raise ValueError("Choose a table.")
     if table not in state.tables():
         raise ValueError(f"{table} is not in the list. Choose a table of {state.home}")
     inside = fields.get("table_name", "").strip()
@@ -315,6 +325,18 @@ def choose_columns(state: State, fields: Mapping[str, str]) -> None:
             columns[name] |= {"column": column} if column else {}
     state.columns = columns
     state.set(columns=meanings)
+
+
+def lacks_labels(rule: Any) -> bool:
+    """Return whether a rule has no labels yet, because its column was only ticked."""
+    return isinstance(rule, dict) and rule.get("labels") == []
+
+
+def need_labels(state: State) -> None:
+    """Raise a ValueError if a chosen column has no labels yet. Call this function when step 3 ends."""
+    names = [name for name, rule in state.columns.items() if lacks_labels(rule)]
+    if names:
+        raise ValueError(f"List the labels of {', '.join(names)}.")
 
 
 def _column(rule: Any) -> str | None:
@@ -453,7 +475,7 @@ def _numbers(fields: Mapping[str, str], *names: str) -> dict[str, float]:
         except ValueError:
             x = 0.0
         if not 0 < x < 2**40:
-            raise ValueError(f"{name.replace('_', ' ')}: need a number > 0")
+            raise ValueError(f"{_FIELDS.get(name, name)}: need a number > 0")
         found[name] = int(x) if x == int(x) else x
     return found
 

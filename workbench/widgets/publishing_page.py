@@ -85,6 +85,8 @@ class PublishingPage(anywidget.AnyWidget):
                 state.write()
             match action.split():
                 case ["step", i]:
+                    if int(i) > self.step == 2:
+                        steps.need_labels(state)
                     self.step, self.looked = int(i), ""
                 case ["ledger"]:
                     steps.new_ledger(state, fields)
@@ -182,7 +184,7 @@ class PublishingPage(anywidget.AnyWidget):
         kind, text = ("labels", "") if rule is None else steps.words_of(rule)
         tried, labels, size, seen = self.tried.get(f"try{i}", ""), [], 0, ""
         gone: list[str] = []
-        if rule is not None:
+        if rule is not None and not steps.lacks_labels(rule):
             try:
                 domain = Domain.from_dict({name: rule}, self.state.source.parent)
                 size, gone = domain.shape[0], self.state.lacks(domain.columns)
