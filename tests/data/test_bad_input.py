@@ -23,8 +23,8 @@ DOMAIN = Domain(("place", "age"), (4, 100), (("Bern", "a,b", "東京", LONG), No
 GOOD = b"place,age,n,who\nBern,5,1,7\n"
 
 ROWS = {  # after a good one, and what the error says
-    b"Bern,5": "Expected 4 columns, got 2: Bern,5",
-    b"Bern,5,1,1,1": "Expected 4 columns, got 5: Bern,5,1,1,1",
+    b"Bern,5": "row 2: Expected 4 columns, got 2: Bern,5",
+    b"Bern,5,1,1,1": "row 2: Expected 4 columns, got 5: Bern,5,1,1,1",
     b"Bern,5,9007199254740993,7": "row 2, column 'n': found '9007199254740993'",
     b"Bern,5,9007199254740993.0,7": "column 'n': found '9007199254740993.0'",
     b"Bern,5,1e400,7": "row 2, column 'n': found '1e400', need an integer",

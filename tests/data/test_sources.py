@@ -305,6 +305,15 @@ def test_a_row_of_another_width_is_refused(tmp_path, row, why):
             SparseTable.read(path, Domain(("x",), (9,)), Bound())
 
 
+@pytest.mark.parametrize("block", [40, 2**24])
+def test_a_row_of_another_width_is_named_in_each_block(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(sources, "_BLOCK", block)
+    path = tmp_path / "t.csv"
+    path.write_text("\n\nx,note\n" + '1,a\n\n2,"b\nc"\n' * 25 + "1\n")
+    with pytest.raises(ValueError, match="row 51: Expected 2 columns, got 1: 1"):
+        SparseTable.read(path, Domain(("x",), (9,)), Bound())
+
+
 def test_very_many_empty_lines_are_no_rows(tmp_path):
     path = tmp_path / "t.csv.gz"
     for lines in (b"\n" * 2**10, b"\n" * 2**25):

@@ -285,7 +285,7 @@ class FileSource(Source):
         need = READABLE
         if "UTF8" in why:
             need = "save it as UTF-8"
-        elif "columns, got" in why:
+        elif _FIELDS in why:
             need = (
                 "need in each row as many fields as in the first row, which names the columns"
             )
@@ -358,6 +358,7 @@ _BLOCK = 2**24  # bytes of CSV that are parsed at a time; a row is at most as lo
 _ROWS = 2**18  # of a block that are yielded at a time
 _LONGEST_HEADER = 2**22  # characters, with blank lines above it
 _MOST_NAMES = 2**14
+_FIELDS = "columns, got"  # in what Arrow says of a row with too few or too many
 
 
 class Layout(NamedTuple):
@@ -438,10 +439,16 @@ class CsvFile(FileSource):
         places = [fields[self.names.index(name)] for name in read]
         others = [field for field in fields if field not in places]
         above = self._blank, 0 if self.layout.names else 1  # lines and rows above those to read
+        before = 0  # rows of earlier blocks
         try:
             with CountedFile(self.path) as self.raw:
                 for text in self._whole_rows(self._unpacked(self.raw)):
-                    own, rest = self._table(text, places, *above), None
+                    try:
+                        own, rest = self._table(text, places, *above), None
+                    except pa.ArrowInvalid as e:
+                        if _FIELDS in str(e):
+                            self._refuse_row(text, places, *above, before)
+                        raise
                     for start in range(0, len(own), _ROWS):
                         frame = self._texts(own, start)
                         empty = _are_empty(frame)
@@ -454,12 +461,28 @@ class CsvFile(FileSource):
                         if notes:
                             is_note = frame[read[0]].str.contains(notes).fill_null(False)
                             frame = frame.filter(~is_note).select(columns)
+                        before += len(frame)
                         yield frame
                     above = 0, 0
         except (pa.ArrowException, OSError) as e:
             raise self.damaged(e) from None
 
-    def _table(self, text: Any, places: Sequence[str], lines: int, rows: int) -> pa.Table:
+    def _refuse_row(
+        self, text: Any, places: Sequence[str], lines: int, rows: int, before: int
+    ) -> None:
+        """Raise an error with the number of the first row that has too few or too many fields. Only a reader
+        without threads knows this number.
+        """
+        try:
+            self._table(text, places, lines, rows, threads=False)
+        except pa.ArrowInvalid as e:
+            above = 1 + lines + rows - before
+            said = re.sub(r"Row #(\d+)", lambda found: f"row {int(found[1]) - above}", str(e))
+            raise pa.ArrowInvalid(said) from None
+
+    def _table(
+        self, text: Any, places: Sequence[str], lines: int, rows: int, threads: bool = True
+    ) -> pa.Table:
         """Parse a block of text, and return some of its columns. The first `lines` lines are left out, and
         then the first `rows` rows.
         """
@@ -470,6 +493,7 @@ class CsvFile(FileSource):
                 skip_rows=1 + lines,
                 column_names=[f"f{i}" for i in range(len(self.names))],
                 encoding=layout.encoding,
+                use_threads=threads,
             ),
             arrow_csv.ParseOptions(
                 delimiter=layout.separator,
