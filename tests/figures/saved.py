@@ -34,7 +34,8 @@ ROWS = pd.DataFrame(
 
 
 def figure(results, stem, title="A title", fig="draw", rows=ROWS, verdicts=CLAIMS, cells=()):
-    spec = figures.Description(stem, title, f"workbench reproduce {stem} --profile quick")
+    command = f"workbench reproduce {stem} --profile quick"
+    spec = figures.Description(stem, title, command, id=stem.partition(",")[0])
     if fig == "draw":
         fig, ax = plt.subplots()
         ax.plot([1, 2])

@@ -3,9 +3,11 @@
 import json
 
 from tests.figures.saved import figure, notebook, status
+from workbench import figures
 from workbench.datasets import NetTraceTwin, OnTheMapTwin, Ranked
 from workbench.figures.entries import collect, markdown
 from workbench.figures.figure import data_used
+from workbench.figures.notebook import FigureRun
 from workbench.figures.site import write
 
 
@@ -79,3 +81,25 @@ def test_math_is_mathml_or_its_source():
     assert 'display="block"' in markdown("$$\nx^2\n$$")
     assert "<code>" in markdown(r"at $\frac{$ or so")
     assert markdown("5$ and 6$") == "<p>5$ and 6$</p>\n"
+
+
+def test_a_run_with_other_settings_is_not_judged_nor_counted(tmp_path):
+    other = figures.find_figure("cormode2012_fig5").at("quick", epsilon=0.5)
+    verdicts = [
+        v for claim in other.claims for v in claim.not_judged("not the paper's setting")
+    ]
+    figure(tmp_path, "cormode2012_fig5,epsilon=0.5", verdicts=verdicts)
+    stopped = tmp_path / "quick" / "cormode2012_fig5,epsilon=0.1"
+    stopped.mkdir()
+    status(stopped, state="failed")
+    failed, judged = collect(tmp_path / "quick")
+    assert not failed.statements and not sum(judged.counts.values())
+    assert len(judged.statements) == len(verdicts)
+    for line in judged.statements:
+        assert (line.outcome, line.reason) == ("not judged", "not the paper's setting")
+        assert not line.agreement and not line.committed
+    write(tmp_path, "quick")
+    assert "decided statements hold" not in (tmp_path / "quick" / "report.html").read_text()
+    table = FigureRun(other, "quick", tmp_path).outcomes(verdicts).to_html()
+    assert table.count("not the paper's setting") == len(verdicts)
+    assert "too short to tell" not in table

@@ -239,6 +239,7 @@ class Line:
             claims.DEPENDS: (f"depends on {self.swept}", "depends on what is not printed"),
             claims.UNDECIDED: (verdict.why.split("; ")[-1], "more repetitions would decide"),
             claims.UNTESTABLE: (verdict.why, "needs the paper's data"),
+            claims.NOT_JUDGED: ("", "not the paper's setting"),
         }
         reason, otherwise = reasons.get(verdict.outcome, ("", ""))
         return reason if 0 < len(reason.split()) <= _REASON else otherwise
@@ -337,13 +338,16 @@ class Entry:
     @cached_property
     def statements(self) -> list[Line]:
         """Statements of the figure, one line each, with the outcomes of this run and of the paper
-        profile.
+        profile. The paper profile decides nothing about a run with other settings than the paper's.
         """
         here = [*self.figure.verdicts.itertuples()] if self.figure else []
         committed = []
         if self.paper and self.manifest.get("profile") != "paper":
             frame = figures.committed_verdicts(self.paper)
             committed = [*frame[frame.figure == self.id].itertuples()]
+        is_failed_variant = self.figure is None and self.stem != self.id
+        if is_failed_variant or any(v.outcome == claims.NOT_JUDGED for v in here):
+            committed = []
         ran, before = ({v.id: v for v in found} for found in (here, committed))
         every = self._class.claims if self._class else ()
         parts = {part.id: (claim, part) for claim in every for part in claim.statements}

@@ -78,11 +78,11 @@ class FigureRun:
         If the run has the profile "paper", the table shows the verdicts of this run. A quick run is too small
         for verdicts of its own. So the table of a quick run shows the verdicts of a full run, which are
         stored in the repository. A column says whether the results of the quick run agree with these
-        verdicts.
+        verdicts. With other settings than the paper's, the table shows that no statement was judged.
         """
         committed = committed_verdicts(self.figure.id.partition("_")[0])
         own = committed[committed.figure == self.figure.id]
-        if self.profile == "paper" or not len(own):
+        if self.profile == "paper" or self.figure.off_paper() or not len(own):
             return claims.verdict_table(verdicts)
         ours = {verdict.id: verdict.outcome for verdict in verdicts}
         caption = "What the paper profile found, as it is committed; a quick run judges nothing"
