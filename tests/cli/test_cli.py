@@ -272,11 +272,11 @@ def test_a_mechanism_and_its_options_are_asked_for_once_and_by_name(run, line):
 
 def test_show_says_what_a_release_promises(run):
     run(f"release t.csv {FILTER}")
-    said = run("show out.parquet --top 1").stdout
+    said = " ".join(run("show out.parquet --top 1").stdout.split())
     for words in (
         "1-DP: if the records of x", "e^1 = 2.72", "add-remove-one-unit", "survivors",
         "HighPassFilter(budget=DP(epsilon=1.0), theta=20)", "of 4,800 cells",
-        "The largest of the", "bristol",
+        "The largest of the", "bristol", "released cells, chosen by their noisy counts. Positive noise",
     ):  # fmt: skip
         assert words in said, words
     assert "Do not publish" not in said and "kent" not in said

@@ -81,17 +81,44 @@ def test_two_attributes_are_a_map_in_which_noise_is_grey():
 
 
 def test_all_else_are_the_largest_cells_with_their_noise():
-    domain = Domain(("a", "b", "c"), (3, 4, 5))
-    release = released(domain)
+    domain = Domain(("a", "b", "c"), (3, 2, 2))
+    release = released(domain, GeometricHistogram(EPSILON))
     ax, texts = drawn(release)
     bars = next(x for x in ax.containers if isinstance(x, BarContainer))
     assert [bar.get_width() for bar in bars] == release.largest(14).counts.tolist()
+    assert "chosen" not in ax.figure.get_suptitle()
     errors = next(x for x in ax.containers if isinstance(x, ErrorbarContainer))
     ends = np.array(errors[2][0].get_segments())[:, :, 0]
     assert np.ptp(ends, axis=1) == pytest.approx(4 * release.deviations()[0])
     assert texts == ["count", "± 2 deviations of noise"]
     ax, _ = drawn(released(domain, HighPassFilter(EPSILON, 10**6)))
     assert ax.texts[0].get_text() == "nothing was released"
+
+
+@pytest.mark.parametrize(
+    "shape, mechanism, says",
+    [
+        ((8, 9, 10), GeometricHistogram(EPSILON), "14 largest of 720 cells"),
+        ((3, 4, 5), FILTER, "14 largest of {released} released cells"),
+        ((3, 2, 2), HighPassFilter(EPSILON, 150), "6 released of 12 cells"),
+    ],
+)
+def test_cells_that_were_chosen_by_their_counts_have_no_error_bars(shape, mechanism, says):
+    release = released(Domain(("a", "b", "c"), shape), mechanism)
+    ax, texts = drawn(release)
+    says = says.format(released=len(release.estimate))
+    heading = ax.figure.get_suptitle().replace("\n", " ")
+    assert f"{says}, chosen by their noisy counts" in heading
+    assert texts == ["count"]
+    assert not any(isinstance(x, ErrorbarContainer) for x in ax.containers)
+
+
+def test_nodes_that_were_chosen_by_their_counts_have_no_error_bars():
+    words = np.repeat([a + b for a in "abcd" for b in "abcdx"], 500)
+    release = PrivTree.example(EPSILON)(records(Prefixes("abcdx", 2), words), seeded(1))
+    ax, texts = drawn(release)
+    assert f"14 largest of {len(release.estimate)} nodes" in ax.figure.get_suptitle()
+    assert texts == ["count"]
 
 
 def test_labels_are_neither_mathematics_nor_long():

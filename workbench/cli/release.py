@@ -423,12 +423,20 @@ def print_release(
 
     If the cost is a ρ and a δ is given, the cost is also printed as an ε.
     """
+    from workbench.estimates.describing import noise_in_words
+
     screen.say(f"{file}\n")
     screen.rows(release.describe(delta))
     columns, largest = release.largest_in_words(top)
     if largest:
         of_all = f"The {len(largest)} largest" if len(largest) > 1 else "The largest of the"
         screen.table(f"{of_all} {release.estimate.contents}", columns, largest, columns[-2:])
+        chosen = release.chosen_by_counts(len(largest))
+        if chosen and noise_in_words(release):
+            screen.say(
+                f"The table shows the {chosen}. Positive noise makes it more likely that a count is chosen, so "
+                "the noise on these counts may exceed two standard deviations more often than 1 time in 20."
+            )
 
 
 def again(budget: Budget | None = None) -> str:

@@ -131,6 +131,21 @@ def absent_in_words(release: Release) -> str:
     return f"{absent} with at most {number(ceil(most))} each ({why} plus three standard deviations of noise)"
 
 
+def chosen_in_words(shown: int, released: int, contents: str, left_out: int = 0) -> str:
+    """Return a phrase which says that the shown cells were chosen by their noisy counts. `left_out` is the
+    number of cells that were not released because of their noisy counts. If all cells are shown, the phrase
+    is empty.
+    """
+    if shown < released:
+        each = f"released {contents}" if left_out else contents
+        largest = f"{shown} largest" if shown > 1 else "largest"
+        return f"{largest} of {released:,} {each}, chosen by their noisy counts"
+    if shown and left_out:
+        possible = released + left_out
+        return f"{shown} released of {possible:,} {contents}, chosen by their noisy counts"
+    return ""
+
+
 def cells_from_nothing(release: Release) -> str:
     """Return a sentence that states how many cells would be released from an empty table because of noise."""
     expected = release.cells_from_nothing

@@ -20,7 +20,7 @@ from workbench import estimates, noise
 from workbench.compiled import pd
 from workbench.data import PUBLIC, Bound
 from workbench.estimates import files
-from workbench.estimates.describing import USERS_CUT, described
+from workbench.estimates.describing import USERS_CUT, chosen_in_words, described
 from workbench.estimates.estimate import Answers
 from workbench.estimates.release_files import (
     bound_record,
@@ -388,6 +388,19 @@ class Release:
             labels = estimate.domain.frame(rows)
         deviations = np.broadcast_to(self.deviations(), counts.shape)
         return Largest(labels, counts[rows], deviations[rows])
+
+    def chosen_by_counts(self, shown: int) -> str:
+        """Return a phrase which says that the `shown` largest cells were chosen by their noisy counts, for
+        example "14 largest of 720 cells, chosen by their noisy counts". If these are all cells of the domain,
+        the phrase is empty.
+        """
+        estimate = self.estimate
+        if isinstance(estimate, estimates.ItemEdgeCounts):
+            estimate = estimate.edges
+        is_summary = isinstance(estimate, estimates.Summary)
+        by_count = is_summary and estimate.scale == 1  # otherwise a uniform sample of cells
+        left_out = estimate.absent_cells if by_count else 0
+        return chosen_in_words(shown, len(estimate), estimate.contents, left_out)
 
     @property
     def _law_of_noise(self) -> dict[str, Law]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from workbench.compiled import mpl, pd
 from workbench.estimates import Leaves
+from workbench.estimates.describing import chosen_in_words
 from workbench.figures.plots.axes import legend, name_axis, panels
 from workbench.figures.plots.grids import cells, color_limits, name_shades
 from workbench.figures.plots.style import (
@@ -50,12 +51,17 @@ def release_picture(release: Any) -> Figure:
     counts. Counts of at most two standard deviations of the noise are grey. For a table with one ordered
     attribute, the function draws a curve, with a band that shows the noise. If the release lacks some cells,
     the picture also shows how large the counts of these cells may be. If there are too many labels, the
-    function adds up the counts of neighbouring labels. For other tables, the picture shows the largest cells,
-    with error bars of two standard deviations of the noise. For points with one or two coordinates, the
-    picture shows the released boxes, which are darker where points are denser. For points with more
-    coordinates, the picture shows the largest counts of boxes. For strings or codes, it shows the largest
-    counts of nodes. A node of strings contains all strings with the same beginning, for example "st". A node
-    of codes contains one code or a group of codes, for example all diagnoses of one chapter.
+    function adds up the counts of neighbouring labels. For other tables, the picture shows the largest cells.
+    For points with one or two coordinates, the picture shows the released boxes, which are darker where
+    points are denser. For points with more coordinates, the picture shows the largest counts of boxes. For
+    strings or codes, it shows the largest counts of nodes. A node of strings contains all strings with the
+    same beginning, for example "st". A node of codes contains one code or a group of codes, for example all
+    diagnoses of one chapter.
+
+    If all cells (or boxes, or nodes) are shown, they have error bars of two standard deviations of the noise.
+    If cells were chosen by their noisy counts, the picture says so, and they have no error bars. A cell is
+    more likely to be among the largest if its noise is positive, so the error bars would be wrong for more
+    than 1 in 20 of these cells.
 
     Parameters
     ----------
@@ -87,12 +93,10 @@ def release_picture(release: Any) -> Figure:
         fig = _series(release, domain)
     else:
         fig = _largest(release, domain)
-    heading = _heading(release)
-    if release.counts_what:
-        heading += "\n" + fill(
-            release.counts_what.replace("$", r"\$"), int(_LETTERS * fig.get_figwidth())
-        )
-    fig.suptitle(heading, fontsize=7, x=0.01, ha="left")
+    heading = [_heading(release)]
+    for sentence in filter(None, (fig.get_suptitle(), release.counts_what)):
+        heading.append(fill(sentence.replace("$", r"\$"), int(_LETTERS * fig.get_figwidth())))
+    fig.suptitle("\n".join(heading), fontsize=7, x=0.01, ha="left")
     return fig
 
 
@@ -215,7 +219,9 @@ def _adaptive(release: Any) -> Figure:
             names = [
                 x if whole else f"{x}…" for x, whole in zip(names, rows.complete, strict=True)
             ]
-        return _bars(names, nodes.noisy.to_numpy()[order], noise[order], attributes)
+        kind = "boxes" if is_boxes else "nodes"
+        chosen = chosen_in_words(len(order), len(nodes), kind)
+        return _bars(names, nodes.noisy.to_numpy()[order], noise[order], attributes, chosen)
     x, *y = estimate.hierarchy.attributes
     frame = pd.DataFrame(
         {"x0": nodes[f"{x}_from"], "x1": nodes[f"{x}_to"], "metric": "density"}
@@ -269,6 +275,7 @@ def _largest(release: Any, domain: Domain) -> Figure:
     """Draw the largest cells, with the first on top. A table of one attribute shows all cells in the
     order of its labels.
     """
+    chosen = ""
     if len(domain.shape) == 1:
         answers = _block_answers(release, domain, [_blocks(domain.shape[0], domain.shape[0])])
         counts = answers.values
@@ -277,12 +284,20 @@ def _largest(release: Any, domain: Domain) -> Figure:
     else:
         labels, counts, noise = release.largest(_BARS)
         names = [" · ".join(map(_short, row)) for row in labels.itertuples(index=False)]
-    return _bars(names, counts, noise, domain.attributes)
+        chosen = release.chosen_by_counts(len(names))
+    return _bars(names, counts, noise, domain.attributes, chosen)
 
 
 def _bars(
-    names: list[str], counts: np.ndarray, noise: Any, attributes: Sequence[str]
+    names: list[str],
+    counts: np.ndarray,
+    noise: Any,
+    attributes: Sequence[str],
+    chosen: str = "",
 ) -> Figure:
+    """Draw one bar per cell. If the text `chosen` says that the cells were chosen by their noisy counts, it is
+    the title, and there are no error bars.
+    """
     width = PAGE_WIDTH if max(map(len, names), default=0) > _NAME else COLUMN_WIDTH
     names = [fill(name, int(_NAME * width / COLUMN_WIDTH)) for name in names]
     lines = sum(name.count("\n") + 1 for name in names)
@@ -293,7 +308,8 @@ def _bars(
         return fig
     places = np.arange(len(names))
     ax.barh(places, counts, height=0.62, color=_COLOR, label="count")
-    if np.isfinite(noise).any():
+    fig.suptitle(chosen)
+    if np.isfinite(noise).any() and not chosen:
         ax.errorbar(
             counts, places, xerr=2 * np.nan_to_num(noise), linestyle="none", color="black",
             elinewidth=0.9, capsize=2, label="± 2 deviations of noise",
