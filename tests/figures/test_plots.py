@@ -583,3 +583,12 @@ def test_panels_of_a_column_keep_their_height_under_many_names():
         plots.lay_out(fig)
     assert all(ax.get_window_extent().height > 0.5 * fig.dpi for ax in fig.axes)
     plt.close(fig)
+
+
+def test_a_panel_without_a_condition_shows_all_rows():
+    rows = pd.DataFrame(
+        {"series": ["a", "b"], "seed": [0, 1], "x": [1, 2], "value": [3.0, 4.0]}
+    )
+    assert plots.panel_rows(rows, plots.Panel("", {}, x="x")).equals(rows)
+    chosen = plots.panel_rows(rows, plots.Panel("", {"series": "b", "seed": 1}, x="x"))
+    assert chosen.value.tolist() == [4.0]

@@ -298,7 +298,10 @@ class Panel:
 
 def panel_rows(rows: pd.DataFrame, panel: Panel) -> pd.DataFrame:
     """Return the rows (results) that a panel shows."""
-    return rows[np.logical_and.reduce([rows[c] == x for c, x in panel.where.items()])]
+    is_shown = np.ones(len(rows), bool)
+    for column, x in panel.where.items():
+        is_shown &= (rows[column] == x).to_numpy()
+    return rows[is_shown]
 
 
 def printed_points(panel: Panel) -> list[Printed]:
