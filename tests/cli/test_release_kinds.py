@@ -72,6 +72,23 @@ def test_a_csv_of_nodes_has_counts_and_errors(run):
     assert Release.load("o.csv").estimate.values.tolist() == frame.noisy.tolist()
 
 
+def test_a_release_says_in_words_that_it_has_no_picture_or_answer(run):
+    run(
+        f"release t.csv --mechanism LaplaceQueries {KINDS['LaplaceQueries']} --epsilon 1 --out q.csv"
+    )
+    said = run("show q.csv --picture q.png", code=2).stderr
+    assert "there is no picture of queries: need a release of cells" in said
+    assert "<" not in said and not Path("q.png").exists()
+    said = run("answer q.csv film=2 'film=2 day=mon'", code=2).stderr
+    assert "1 of 2 queries were never asked, first query 2 (film=2 day=mon)" in " ".join(
+        said.split()
+    )
+    run(f"release t.csv --mechanism PrivTree {KINDS['PrivTree']} --epsilon 1 --out o.csv")
+    said = " ".join(run("answer o.csv x=3", code=2).stderr.split())
+    assert "it answers no typed queries. Read the leaves in the release file" in said
+    assert "<" not in said
+
+
 def test_what_is_released_is_what_the_columns_hold(run):
     """At an ε of thousands the noise is gone: each user's records, points, strings and codes are there."""
     huge = "--epsilon 100000 --epsilon-is-meant --out o.parquet --force"

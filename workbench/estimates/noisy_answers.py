@@ -207,12 +207,17 @@ class NoisyAnswers(Estimate):
             if not error:
                 return answers
             return answers, np.sqrt(queries.sums(self.domain, keys, variances))
-        at = self._merged.find(stated.to_text(linear_queries(queries, self.domain)))
+        texts = stated.to_text(linear_queries(queries, self.domain))
+        at = self._merged.find(texts)
         new = at < 0
         if new.any():
+            first = int(new.argmax())
+            labels = _counted_labels(self.domain, texts[first])
+            typed = " ".join(f"{name}={x}" for name, x in (labels or {}).items())
             raise ValueError(
-                f"{int(new.sum())} of {len(at)} queries were never asked, first query {int(new.argmax())}. "
-                "Use inference to answer them, for example KernelPCA"
+                f"{int(new.sum())} of {len(at)} queries were never asked, first query {first + 1}"
+                f"{f' ({typed})' if typed else ''}. In Python, the package inference can estimate them, for "
+                "example with KernelPCA"
             )
         return self._merged.means[at], np.sqrt(self._merged.variances[at])
 

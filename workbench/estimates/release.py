@@ -315,8 +315,11 @@ class Release:
             domain = self.estimate.items.domain
         domain = getattr(domain, "domain", domain)  # of `Attributes`
         if not isinstance(domain, Domain):
+            contents = self.estimate.contents
             raise ValueError(
-                f"{self.estimate!r} has no attributes with labels. Ask a workload, for example Nodes"
+                f"a release of {contents} has no attributes with labels, so it answers no typed queries. Read "
+                f"the {contents} in the release file, or draw them with workbench show FILE --picture "
+                "NAME.png. In Python, you can also ask a workload, for example Nodes"
             )
         return domain
 
@@ -380,7 +383,9 @@ class Release:
         ):
             counts = estimate.values
         else:
-            raise ValueError(f"{estimate!r} has no cells, so there are no largest ones")
+            raise ValueError(
+                f"a release of {estimate.contents} has no counts of cells, so there are no largest cells"
+            )
         rows = np.argsort(-counts, kind="stable")[:top]
         if isinstance(estimate, estimates.Summary):
             labels = estimate.where(rows).to_frame().drop(columns=["count", "noisy"])

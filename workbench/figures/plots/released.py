@@ -83,10 +83,7 @@ def release_picture(release: Any) -> Figure:
     if isinstance(estimate, Leaves) and not isinstance(domain, Domain):
         fig = _adaptive(release)
     elif not isinstance(domain, Domain):
-        raise ValueError(
-            f"there is no picture of {estimate.contents}: need a release of cells with labels, of points, "
-            "strings or codes"
-        )
+        raise _no_picture(estimate)
     elif len(domain.shape) == 2 and min(domain.shape) > 1:
         fig = _map(release, domain)
     elif len(domain.shape) == 1 and (domain.labels is None or domain.size > _BARS):
@@ -98,6 +95,13 @@ def release_picture(release: Any) -> Figure:
         heading.append(fill(sentence.replace("$", r"\$"), int(_LETTERS * fig.get_figwidth())))
     fig.suptitle("\n".join(heading), fontsize=7, x=0.01, ha="left")
     return fig
+
+
+def _no_picture(estimate: Any) -> ValueError:
+    return ValueError(
+        f"there is no picture of {estimate.contents}: need a release of cells with labels, of points, "
+        "strings or codes"
+    )
 
 
 def _heading(release: Any) -> str:
@@ -135,7 +139,10 @@ def _block_answers(release: Any, domain: Domain, edges: list[np.ndarray]) -> Any
         sets.append(CodeSets.of(n, runs))
     shape = [len(ends) - 1 for ends in edges]
     which = np.stack(np.unravel_index(np.arange(np.prod(shape)), shape), axis=1) + 1
-    return release.answer(Selections(domain.attributes, tuple(sets), which), error=True)
+    try:
+        return release.answer(Selections(domain.attributes, tuple(sets), which), error=True)
+    except ValueError as e:  # it holds only what was asked
+        raise _no_picture(release.estimate) from e
 
 
 def _map(release: Any, domain: Domain) -> Figure:
@@ -282,7 +289,10 @@ def _largest(release: Any, domain: Domain) -> Figure:
         noise = answers.noise
         names = [_short(x) for x in domain.decode(domain.attributes[0], np.arange(len(counts)))]
     else:
-        labels, counts, noise = release.largest(_BARS)
+        try:
+            labels, counts, noise = release.largest(_BARS)
+        except ValueError as e:
+            raise _no_picture(release.estimate) from e
         names = [" · ".join(map(_short, row)) for row in labels.itertuples(index=False)]
         chosen = release.chosen_by_counts(len(names))
     return _bars(names, counts, noise, domain.attributes, chosen)
