@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 
 from docs.pages.api import commands
 from tests.cli.commands import last_options, run_command
+from tests.crash import disks
 from tests.widgets.pages import until
 from workbench.cli import app
 from workbench.estimates import files
@@ -280,6 +281,23 @@ def test_show_says_what_a_release_promises(run):
     ):  # fmt: skip
         assert words in said, words
     assert "Do not publish" not in said and "kent" not in said
+
+
+def test_a_read_only_folder_is_named_with_the_reason(run):
+    run(f"release t.csv {FILTER}")
+    folder = Path("ro")
+    folder.mkdir()
+    lines = {
+        "show out.parquet --picture ro/x.png": "ro: Read-only file system",
+        f"release t.csv {FILTER} --out ro/x.parquet": "ro/x.parquet was not written: Read-only file system",
+        "domain new --from t.csv --out ro/d.json": "ro/d.json: Read-only file system",
+    }
+    with disks.read_only(folder):
+        said = [complaint(run(last_options(line), code=2)) for line in lines]
+    for text, words in zip(said, lines.values(), strict=True):
+        reasons = [words, words.replace("Read-only file system", "Permission denied")]
+        assert any(reason in text for reason in reasons), text
+        assert "Errno" not in text and "draft" not in text and "no room" not in text
 
 
 def test_show_refuses_what_is_no_release(run):

@@ -253,6 +253,16 @@ def test_a_release_that_does_not_fit_on_the_disk_costs_nothing(path):
     assert session.remaining == 0.875
 
 
+def test_a_release_into_a_read_only_folder_costs_nothing_and_says_why(path, tmp_path):
+    session = create(path)
+    folder = tmp_path / "ro"
+    folder.mkdir()
+    with disks.read_only(folder):
+        with pytest.raises(OSError, match=r"cannot be written \(.*Nothing was spent"):
+            session.release(HistogramOf(DP(0.1)), TABLE, out=folder / "x.parquet")
+    assert session.remaining == 1
+
+
 def test_a_release_that_is_lost_says_what_it_cost(path, monkeypatch):
     def full(*_, **__):
         raise OSError("x.parquet was not written: No space left on device")

@@ -85,7 +85,10 @@ def _one_line(ctx: Any) -> Iterator[None]:
         screen.complain(f"{_as_typed(e.format_message())}\nSee: {path} --help")
         raise typer.Exit(2) from None
     except (ValueError, OSError, MemoryError) as e:
-        screen.complain(_as_typed(str(e)) or "there is not enough memory for this")
+        text = str(e)
+        if isinstance(e, OSError) and e.filename:
+            text = f"{e.filename}: {e.strerror}"
+        screen.complain(_as_typed(text) or "there is not enough memory for this")
         raise typer.Exit(2) from None
     except Exception as e:  # its traceback would show values of private data
         if isinstance(e.__context__, KeyboardInterrupt):  # as libraries do during their import

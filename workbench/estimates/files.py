@@ -61,7 +61,11 @@ class Draft:
             remove_drafts(target.parent)
         self._held = _unnamed(target.parent)
         if self._held is None:
-            self.path, self._held = _new_held(self._new_file)
+            try:
+                self.path, self._held = _new_held(self._new_file)
+            except OSError as e:
+                e.filename = str(target.parent)  # not the name of the draft
+                raise
         else:
             self.path = Path(f"/proc/self/fd/{self._held}")
             _lock(self._held)

@@ -8,6 +8,7 @@ was changed after the release.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -92,10 +93,11 @@ def reserve(path: Path, data: Any) -> Draft:
             raise
         return draft
     except OSError as e:
-        raise OSError(
-            f"{path}: no room for a release of up to {size:,} bytes ({e.strerror or e}). Nothing was "
-            "spent"
-        ) from None
+        is_full = e.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        wrong = (
+            f"no room for a release of up to {size:,} bytes" if is_full else "cannot be written"
+        )
+        raise OSError(f"{path}: {wrong} ({e.strerror or e}). Nothing was spent") from None
 
 
 def refuse_input(path: Path, inputs: Iterable[Path | None]) -> None:
