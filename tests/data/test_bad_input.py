@@ -220,6 +220,9 @@ FRAMES = {
     "column 'place' holds list: need text, numbers, truth values, dates or times. Convert": pd.DataFrame(
         {"place": ["Bern", [7]], "age": 1}
     ),
+    "column 'place' holds bytes: need text, numbers, truth values, dates or times. Store it as text": (
+        pa.table({"place": [b"Bern"], "age": [1]})
+    ),
     "column 'age' holds decimal256(50, 2): need": pa.table(
         {"place": ["Bern"], "age": pa.array([Decimal(3)], pa.decimal256(50, 2))}
     ),

@@ -239,9 +239,12 @@ def _text(name: str, x: Any) -> str | None:
 
 
 def _unreadable(name: str, found: str) -> ValueError:
+    wanted = "need text, numbers, truth values, dates or times"
+    if found in ("Binary", "bytes"):  # as text, b"x" would be "b'x'"
+        return ValueError(f"column {shown(name)} holds bytes: {wanted}. Store it as text")
     return ValueError(
-        f"column {shown(name)} holds {found}: need text, numbers, truth values, dates or times. Convert it "
-        f"first, for example with frame[{name!r}] = frame[{name!r}].astype(str)"
+        f"column {shown(name)} holds {found}: {wanted}. Convert it first, for example with "
+        f"frame[{name!r}] = frame[{name!r}].astype(str)"
     )
 
 
