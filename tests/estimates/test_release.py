@@ -46,6 +46,16 @@ TABLE = SparseTable.from_keys(DOMAIN, [0, 7, 22, 59], [40, 9, 77, 300], Bound(2,
 MECHANISMS = [HighPassFilter(DP(0.5), 6), PrioritySampling(DP(0.5), 7)]
 
 
+@pytest.mark.parametrize(
+    "epsilon, factor",
+    [(0.5, "e^0.5 = 1.65"), (10, "e^10 = 22,026"), (100, "e^100 = 2.69·10⁴³")],
+)
+@pytest.mark.filterwarnings("ignore:.*22,026-fold")
+def test_a_guarantee_states_its_factor_as_people_write_it(epsilon, factor):
+    release = HighPassFilter(DP(epsilon), 6)(TABLE)
+    assert f"more than {factor} times as likely" in str(release.describe())
+
+
 def test_other_readers_see_a_plain_table(tmp_path):
     duckdb, polars = pytest.importorskip("duckdb"), pytest.importorskip("polars")
     release = MECHANISMS[1](TABLE)

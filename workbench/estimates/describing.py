@@ -220,7 +220,7 @@ def _times(cost: DP) -> str:
     """
     factor = f"e^{stated(cost.epsilon)}"
     if cost.epsilon < 700:
-        factor = f"{factor} = {exp(cost.epsilon):.3g}"
+        factor = f"{factor} = {number(exp(cost.epsilon), 3)}"
     return f"{factor} times"
 
 
