@@ -544,6 +544,10 @@ def test_panels_share_one_copy_of_vega():
     assert third.drawing is not first.drawing and third.drawing.comm is not None
 
 
+def test_the_subtitle_has_no_backticks():
+    assert widgets.panel(SRA).spec["words"] == "Count at most l random records per user."
+
+
 def test_marks_are_those_of_the_printed_figures():
     shown = widgets.panel(SRA)
     lines = [line for chart in shown.view["charts"] for line in chart["lines"]]

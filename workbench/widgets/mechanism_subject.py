@@ -97,8 +97,9 @@ class MechanismSubject(Subject):
 
     @property
     def words(self) -> str:
-        """First paragraph of the class's docstring."""
+        """First paragraph of the class's docstring, without the backticks around names."""
         doc = (getdoc(type(self.mechanism)) or "").split("\n\n")[0].replace("\n", " ")
+        doc = doc.replace("`", "")
         return "" if doc.startswith(f"{self.name}(") else doc  # which dataclass writes
 
     def controls(self, values: Values) -> tuple[Control, ...]:

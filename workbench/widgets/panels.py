@@ -411,7 +411,7 @@ class Panel(anywidget.AnyWidget):
             replace(part, title=", ".join([part.title, *budget]))
             for part in subject.panels(self.values, self.rows)
         ]
-        spec, rows = self._described(title=subject.words.replace("`", "").rstrip("."))
+        spec, rows = self._described(title=subject.words.rstrip("."))
         data = data_in_words([subject.dataset])
         caption = ". ".join([", ".join(words.values()), *data, counted(seeds, "seed")])
         cite = getattr(self.release and self.release.mechanism, "cite", None)
