@@ -210,11 +210,13 @@ def test_limits_of_the_sheet_fail_as_rarely_as_it_says(rho):
     """With Gaussian noise, an ε at δ is exceeded with a probability above δ."""
     sheet = sheet_of(released(GaussianHistogram(ZCDP(rho))))
     counts = np.arange(-40_000, 40_000)
-    for persons, (_, _, limit) in zip((1, 2), (sheet._odds[1], sheet._odds[3]), strict=True):
-        log_chance = -rho * counts**2.0
-        loss = rho * ((counts + persons) ** 2.0 - counts**2.0)  # of one cell
-        chances = np.exp(log_chance) / np.exp(log_chance).sum()
-        said_at_most = float(sheet._exception.split()[-1])
+    chances = np.exp(-rho * counts**2.0)
+    chances /= chances.sum()
+    said_at_most = float(sheet._exception.split()[-1])
+    limits = {1: sheet._odds[1], 2: sheet._odds[3]}
+    for persons, (_, _, limit) in limits.items():
+        changed = counts + persons
+        loss = rho * (changed**2.0 - counts**2.0)  # of one cell
         assert chances[loss > limit].sum() <= said_at_most
 
 

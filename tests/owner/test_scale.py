@@ -104,12 +104,14 @@ def test_cells_of_ranges_are_the_cells_of_the_table(mechanism, ranges, folder):
 def test_answers_are_limited_once_and_not_in_each_range(folder):
     # Each half of the cells alone exceeds 2⁶² steps of the grid, and their difference is small.
     halves = np.repeat([0.5, -0.5], 925).reshape(DOMAIN.shape)
-    mechanism = LaplaceQueries(DP(1.0), TableQueries.of(DOMAIN, [(DOMAIN.attributes, halves)]))
+    queries = TableQueries.of(DOMAIN, [(DOMAIN.attributes, halves)])
+    mechanism = LaplaceQueries(DP(1.0), queries)
     cells = DOMAIN.frame(np.array([0, DOMAIN.size - 1]))
+    path = folder.parent / "large.parquet"
     for more in (0, 1000):
         counts = np.array([2**40 + more, 2**40])
-        cells.assign(n=counts).to_parquet(folder.parent / "large.parquet")
-        rows = Rows.read(folder.parent / "large.parquet", DOMAIN, Bound(1, 1), count="n")
+        cells.assign(n=counts).to_parquet(path)
+        rows = Rows.read(path, DOMAIN, Bound(1, 1), count="n")
         made = release(mechanism, rows, ranges=2, rng=seeded())
         assert abs(made.estimate.values[0] - more / 2) < 20
 
