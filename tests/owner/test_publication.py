@@ -524,6 +524,15 @@ def test_an_edition_is_recorded_although_its_process_was_stopped(
     run("publish t.csv --publish second")
 
 
+def test_costs_that_the_data_sheet_does_not_name_are_said(tmp_path, monkeypatch):
+    series(tmp_path, monkeypatch, epsilon=0.5)
+    assert "but the data sheet names" not in run("publish t.csv --publish first")
+    ask = "release GeometricHistogram t.csv --domain domain.json --user who --bound 2,1 --epsilon 0.5"
+    run(f"{ask} --budget b.sqlite --out alone.parquet")
+    told = run("publish t.csv --publish second")
+    assert "has paid ε = 1.5 for these people, but the data sheet names ε = 1." in told
+
+
 def test_a_publication_names_the_unit_that_its_release_protects(tmp_path, monkeypatch):
     """A release that protects a trip is no release that protects a patient, who has several."""
     series(tmp_path, monkeypatch)

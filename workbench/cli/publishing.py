@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 from workbench import data, noise
 from workbench.cli import options, screen
 from workbench.cli.budget import amount
+from workbench.privacy import DP
+from workbench.value import stated_at_most
 
 if TYPE_CHECKING:
     from workbench.cli.request import Request
@@ -222,6 +224,22 @@ def save(request: Request, release: Release, booking: Booking | None = None) -> 
             simulated=request.simulated,
         )
         screen.say(f"{folder} and {folder}.zip are written for the public.\n")
+        if request.budget is not None and isinstance(release.privacy, DP):
+            _say_unnamed_costs(request.budget, release.privacy.epsilon, request.about_file)
+
+
+def _say_unnamed_costs(budget: Budget, epsilon: float, source: Path) -> None:
+    """Print a warning if the budget has paid for more than the data sheet names."""
+    from workbench.owner.publication import read_about
+
+    spent = budget.ledger["epsilon"].sum() if budget.price == "epsilon" else 0.0
+    named = epsilon + sum(x.epsilon for x in read_about(source).earlier)
+    if spent > named * (1 + 1e-9):
+        screen.say(
+            f"{budget.path} has paid ε = {stated_at_most(spent)} for these people, but the data sheet names "
+            f'ε = {stated_at_most(named)}. List all other publications as "earlier" in {source}, so that the '
+            "next edition names the sum.\n"
+        )
 
 
 def _public_command(request: Request) -> str:
