@@ -395,9 +395,18 @@ class Release:
         return Largest(labels, counts[rows], deviations[rows])
 
     def chosen_by_counts(self, shown: int) -> str:
-        """Return a phrase which says that the `shown` largest cells were chosen by their noisy counts, for
-        example "14 largest of 720 cells, chosen by their noisy counts". If these are all cells of the domain,
-        the phrase is empty.
+        """Return a phrase which says that the cells returned by `largest` were chosen by their noisy counts.
+
+        Parameters
+        ----------
+        shown : int
+            Number of cells that are shown, for example 14.
+
+        Returns
+        -------
+        str
+            Phrase, for example "14 largest of 720 cells, chosen by their noisy counts". It is empty if these
+            are all cells of the domain.
         """
         estimate = self.estimate
         if isinstance(estimate, estimates.ItemEdgeCounts):
