@@ -182,8 +182,8 @@ def parameters_cell(cls: type[Figure]) -> str:
     """Return the source text of the notebook cell that sets the parameters of a figure. Each line sets one
     parameter and explains it in a comment.
 
-    The cell sets parameters of effort to None, for example the number of seeds. Their values then come from
-    the profile, for example "quick".
+    Some parameters determine only how long a run takes, for example the number of seeds. The cell sets them to
+    None, so that their values come from the profile, for example "quick".
     """
     lines = [
         'profile = "quick"  # quick (minutes) or paper (the paper\'s own sizes)',

@@ -263,9 +263,10 @@ class Session:
         epsilon : float, optional
             Price of the selection with `by="data"`.
         rounds : int, optional
-            Number of marginals to select. By default, the workbench selects marginals until they connect all
-            attributes that your questions can connect. For example, the marginals (age, sex) and (sex, job)
-            connect the three attributes age, sex and job.
+            Number of marginals to select. Two attributes are connected if they are in one marginal, or if a
+            chain of marginals with common attributes leads from one to the other. By default, the workbench
+            selects marginals until they connect all attributes that the marginals in your questions connect.
+            For example, the marginals (age, sex) and (sex, job) connect the three attributes age, sex and job.
 
         Returns
         -------

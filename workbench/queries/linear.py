@@ -78,7 +78,8 @@ class Linear(ABC):
     @abstractmethod
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
         """Return the answers to the queries as integers, in units of `grid`. The integer n stands for the
-        answer n·`grid`. For each record, the method rounds every term of a query to a multiple of `grid`.
+        answer n·`grid`. A query is a sum of terms, and each record adds a value to each term. The method rounds
+        each of these values to a multiple of `grid`.
         """
 
     def intervals(self, domain: Domain) -> NoReturn:
@@ -113,8 +114,8 @@ class Linear(ABC):
         answer n·`grid`. The method rounds the weight of each record to a multiple of `grid`, and then adds up
         the rounded weights exactly. Integers beyond ±2⁶² are replaced by ±2⁶².
 
-        Each record's terms are rounded separately, so one record does not change how another record is
-        rounded. Raise a ValueError if a term is larger than 2²⁷·`grid`.
+        Each weight of each record (a term) is rounded separately, so one record does not change how another
+        record is rounded. Raise a ValueError if a term is larger than 2²⁷·`grid`.
         """
         return within_int64(self.exact_grid_units(domain, keys, counts, grid))
 

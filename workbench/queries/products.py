@@ -352,10 +352,10 @@ class Products(Linear):
     def dense_terms(
         self, terms: Int[np.ndarray, " terms"], axes: tuple[int, ...]
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the values of terms (products) for all combinations of values of some attributes. `axes`
-        contains the positions of these attributes in the domain. The terms come in several blocks. Each block
-        is a pair: the positions of its terms in the list of all terms, and the values of these terms. The
-        values of a term are already multiplied by its coefficient.
+        """Yield the value of each term for all combinations of values of some attributes. A term is a
+        coefficient times one factor per attribute, and its value is this product. `axes` contains the positions
+        of the attributes in the domain. The terms come in several blocks. Each block is a pair: the positions
+        of its terms in the list of all terms, and the values of these terms.
         """
         cells = prod(self.factors[k].shape[1] for k in axes)
         step = max(1, MAX_DENSE_CELLS // cells)
@@ -398,7 +398,8 @@ class Products(Linear):
 
     def grid_units_of_margins(self, margins: Margins, grid: float) -> np.ndarray:
         """Return the answers to the queries as integers, in units of `grid`. The integer n stands for the
-        answer n·`grid`. For each record, the method rounds every term of a query to a multiple of `grid`.
+        answer n·`grid`. A query is a sum of terms, and each record adds a value to each term. The method rounds
+        each of these values to a multiple of `grid`.
         """
         limbs = np.zeros((len(self.times), 3), np.int64)
         for axes, terms in self.sets:

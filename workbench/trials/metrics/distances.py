@@ -46,10 +46,10 @@ class EarthMover:
         Parameters
         ----------
         truth : Records
-            True points, over a `Quadtree` (a hierarchy of boxes). The points are public or marked as
-            `truth_public`.
+            True points, over a `Quadtree` (a hierarchy of boxes). The points must be public, or created with
+            `truth_public=True`.
         estimate : Leaves or Records
-            Released estimate from which the metric generates synthetic points, or public points.
+            Released estimate, from which the metric generates synthetic points, or a set of public points.
 
         Returns
         -------
@@ -71,10 +71,10 @@ class EarthMover:
         Parameters
         ----------
         truth : Records
-            True points, over a `Quadtree` (a hierarchy of boxes). The points are public or marked as
-            `truth_public`.
+            True points, over a `Quadtree` (a hierarchy of boxes). The points must be public, or created with
+            `truth_public=True`.
         estimate : Leaves or Records
-            Released estimate from which the metric generates synthetic points, or public points.
+            Released estimate, from which the metric generates synthetic points, or a set of public points.
 
         Returns
         -------
