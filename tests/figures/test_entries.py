@@ -5,7 +5,7 @@ import json
 from tests.figures.saved import figure, notebook, status
 from workbench import figures
 from workbench.datasets import NetTraceTwin, OnTheMapTwin, Ranked
-from workbench.figures.entries import collect, markdown
+from workbench.figures.entries import collect, count, markdown
 from workbench.figures.figure import data_used
 from workbench.figures.notebook import FigureRun
 from workbench.figures.site import write
@@ -81,6 +81,14 @@ def test_math_is_mathml_or_its_source():
     assert 'display="block"' in markdown("$$\nx^2\n$$")
     assert "<code>" in markdown(r"at $\frac{$ or so")
     assert markdown("5$ and 6$") == "<p>5$ and 6$</p>\n"
+
+
+def test_a_statement_of_several_runs_is_counted_once(tmp_path):
+    for name in ("cormode2012_fig5", "cormode2012_fig5,seeds=3"):
+        figure(tmp_path, name)
+    entries = collect(tmp_path / "quick")
+    assert len(entries) == 2 and entries[0].counts == entries[1].counts
+    assert count(entries) == entries[0].counts and sum(count(entries).values()) > 0
 
 
 def test_a_run_with_other_settings_is_not_judged_nor_counted(tmp_path):

@@ -483,8 +483,16 @@ class Entry:
 
 
 def count(entries: Iterable[Entry]) -> dict[str, int]:
-    """Return the number of statements by outcome."""
-    return claims.add_up([line.outcome for line in entry.statements] for entry in entries)
+    """Return the number of statements by outcome. A statement that several runs of a figure check is counted
+    once.
+    """
+    outcomes: dict[tuple[str, str], str] = {}
+    for entry in entries:
+        for line in entry.statements:
+            statement = (entry.id, line.id)
+            if outcomes.get(statement, claims.NOT_JUDGED) == claims.NOT_JUDGED:
+                outcomes[statement] = line.outcome
+    return claims.add_up([outcomes.values()])
 
 
 def collect(top: Path) -> list[Entry]:
