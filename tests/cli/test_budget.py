@@ -99,7 +99,7 @@ STATED = "budget new c --people x"
 BAD = {
     release("x.parquet", 0.2, "--seed 1 --simulated"): "does not take --seed",
     release("x.parquet", 3): "3 is more than the 1 that remain of 1-DP: nothing",
-    release("x.parquet", "inf"): "need a finite epsilon",
+    release("x.parquet", "inf"): "need a finite number > 0",
     release("x.parquet", 0.2).replace("b.sqlite", "t.csv"): "t.csv: not a session",
     release("x.parquet", 0.2).replace("b.sqlite", "none"): "none: no such budget file",
     release("x.parquet", 0.2).replace("HighPassFilter --theta 20", "Flipping"): "local",

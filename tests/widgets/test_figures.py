@@ -127,14 +127,20 @@ def test_code_command_and_link_have_the_settings(id):
     assert again.values == shown.values
 
 
-def test_a_choice_shows_its_picture_while_the_figure_runs(monkeypatch):
-    shown = widgets.figures()
-    assert shown.view["exact"] and not shown.view["image"]
-    monkeypatch.setattr(shown, "_refine", lambda values, stopped: None)
-    view = moved(shown, rest=True, figure=ID)
-    assert view["image"] and not view["exact"] and shown.values["figure"] == ID
+@pytest.fixture
+def chooser(monkeypatch, tmp_path):
+    """The list of figures on a machine where none has run."""
+    monkeypatch.setattr("workbench.figures.results_folder", lambda: tmp_path)
+    return widgets.figures()
+
+
+def test_a_choice_shows_its_picture_while_the_figure_runs(chooser, monkeypatch):
+    assert chooser.view["exact"] and not chooser.view["image"]
+    monkeypatch.setattr(chooser, "_refine", lambda values, stopped: None)
+    view = moved(chooser, rest=True, figure=ID)
+    assert view["image"] and not view["exact"] and chooser.values["figure"] == ID
     small = view["image"]
-    assert moved(shown, rest=True, epsilon=0.5)["image"] == small  # the last one stays
+    assert moved(chooser, rest=True, epsilon=0.5)["image"] == small  # the last one stays
 
 
 def test_what_is_not_allowed_is_said_and_the_rest_stays(shown):
@@ -152,28 +158,27 @@ def test_what_is_not_allowed_is_said_and_the_rest_stays(shown):
         widgets.figure(ID, epsilonn=1)
 
 
-def test_the_list_has_figures_alone_and_brings_their_controls():
-    shown = widgets.figures()
-    (choice,) = shown.spec["controls"]
-    assert choice["shown"][0] == "choose a figure" and choice["stops"][0] == ""
-    assert all(name[-1] != "e" or "_" in name for name in choice["stops"][1:])
-    assert not {"00_tour", "01_explore"} & set(choice["stops"]) and len(choice["stops"]) > 35
-    assert "Hay 2010, Figure 5" in " ".join(choice["shown"])
-    shown._on_message(None, {"kind": "export"}, [])
-    until(lambda: shown.view["error"])
-    assert "choose a figure first" in shown.view["error"] and shown.view["at"] == "figure"
+def test_the_list_has_figures_alone_and_brings_their_controls(chooser):
+    (control,) = chooser.spec["controls"]
+    assert control["shown"][0] == "choose a figure" and control["stops"][0] == ""
+    assert all(name[-1] != "e" or "_" in name for name in control["stops"][1:])
+    assert not {"00_tour", "01_explore"} & set(control["stops"]) and len(control["stops"]) > 35
+    assert "Hay 2010, Figure 5" in " ".join(control["shown"])
+    chooser._on_message(None, {"kind": "export"}, [])
+    until(lambda: chooser.view["error"])
+    assert "choose a figure first" in chooser.view["error"] and chooser.view["at"] == "figure"
     started = []
-    shown._refine = lambda values, *rest: started.append(values)
-    moved(shown, figure=ID)
+    chooser._refine = lambda values, *rest: started.append(values)
+    moved(chooser, figure=ID)
     until(lambda: started)
     assert started[0]["figure"] == ID and started[0]["epsilon"] == 0.1
-    shown.values = started[0] | {"epsilon": 0.5}
-    moved(shown, figure="hay2010_thm4")  # whose epsilon is its own
+    chooser.values = started[0] | {"epsilon": 0.5}
+    moved(chooser, figure="hay2010_thm4")  # whose epsilon is its own
     until(lambda: len(started) > 1)
     assert started[1]["epsilon"] == 1.0 and "theta" not in started[1]
-    view = moved(shown, rest=True, levels_2="x y")
+    view = moved(chooser, rest=True, levels_2="x y")
     assert "levels_2 = 'x y' is not allowed" in view["error"] and view["at"] == "levels_2"
-    assert shown.values["figure"] == "hay2010_thm4"
+    assert chooser.values["figure"] == "hay2010_thm4"
 
 
 @pytest.mark.slow
