@@ -66,8 +66,8 @@ class FigureSubject(Subject):
         return cls.at("quick", **{n: "none" if x is None else x for n, x in given.items()})
 
     def controls(self, values: Values) -> tuple[Control, ...]:
-        """Return the controls for the parameters of the figure. Parameters of effort, for example the number
-        of seeds, are last.
+        """Return the controls for the parameters of the figure. Parameters that determine only how long a run
+        takes, for example the number of seeds, are last.
         """
         controls = []
         if not self.id:

@@ -3,7 +3,7 @@
 
 Most metrics answer the same queries twice, from the true data and from the estimate, and compare the answers.
 The exact error of an estimate reveals something about the true data. So a metric raises an exception if these
-data are neither public nor marked as `truth_public`.
+data are private (neither public nor created with `truth_public=True`).
 """
 
 from workbench.trials.metrics.answers import (

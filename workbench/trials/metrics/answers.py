@@ -17,8 +17,8 @@ from workbench.value import Bool, Float, Int, parameter, value
 
 
 def refuse_private(truth: SparseTable | Interactions | Records) -> None:
-    """Raise a ValueError if the true data are neither public nor marked as `truth_public`, because the error
-    of an estimate would reveal private data.
+    """Raise a ValueError if the true data are private (neither public nor created with `truth_public=True`).
+    The error of an estimate would reveal such data.
     """
     if truth.bound is not PUBLIC and not truth.truth_public:
         raise ValueError(
@@ -83,7 +83,7 @@ class _WorkloadMetric:
         Parameters
         ----------
         truth : SparseTable or Records
-            True data, which are public or marked as `truth_public`.
+            True data, which are public or were created with `truth_public=True`.
         estimate : Summary or any other estimate
             Released estimate, over the same domain as the true data.
 
@@ -187,7 +187,7 @@ class SquaredError:
         Parameters
         ----------
         truth : SparseTable
-            True data, which are public or marked as `truth_public`.
+            True data, which are public or were created with `truth_public=True`.
         estimate : Histogram or any other estimate
             Released estimate, over the same domain as the true data.
 
@@ -217,7 +217,7 @@ class HeldCells:
         Parameters
         ----------
         truth : SparseTable
-            True data, which are public or marked as `truth_public`.
+            True data, which are public or were created with `truth_public=True`.
         estimate : Summary
             Released summary, which lists some of the cells.
 
@@ -270,7 +270,7 @@ def match_strings(
     ----------
     truth : Records
         True strings, over a hierarchy `Prefixes` (all beginnings of strings). The strings are public or
-        marked as `truth_public`.
+        created with `truth_public=True`.
     estimate : Leaves or Records
         Synthetic strings, over the same hierarchy.
     prefixes : bool
@@ -342,7 +342,7 @@ class RecoveredFraction:
         ----------
         truth : Records
             True strings, over a hierarchy `Prefixes` (all beginnings of strings). The strings are public or
-            marked as `truth_public`.
+            created with `truth_public=True`.
         estimate : Leaves or Records
             Synthetic strings, over the same hierarchy.
 
@@ -381,7 +381,7 @@ def recovered_by_frequency(
     ----------
     truth : Records
         True strings, over a hierarchy `Prefixes` (all beginnings of strings). The strings are public or
-        marked as `truth_public`.
+        created with `truth_public=True`.
     estimate : Leaves or Records
         Synthetic strings, over the same hierarchy.
     descending : bool

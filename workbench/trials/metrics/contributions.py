@@ -54,7 +54,7 @@ class _CountMetric:
         Parameters
         ----------
         truth : Interactions
-            True records, which are public or marked as `truth_public`.
+            True records, which are public or were created with `truth_public=True`.
         estimate : ItemEdgeCounts or Interactions
             Released counts over the same domain, or records to count.
 
@@ -178,7 +178,7 @@ class ContextShare:
         Parameters
         ----------
         truth : Interactions
-            True records, which are public or marked as `truth_public`.
+            True records, which are public or were created with `truth_public=True`.
         estimate : ItemEdgeCounts or Interactions
             Released counts over the same domain, or records to count.
 
@@ -215,7 +215,7 @@ def weighted_counts(
     Parameters
     ----------
     truth : Interactions
-        True records, which are public or marked as `truth_public`.
+        True records, which are public or were created with `truth_public=True`.
     weights : float[users]
         Weight of each user. The order is that of `truth.records_per_user()`.
     of : "items" or "edges"
@@ -229,7 +229,7 @@ def weighted_counts(
     Raises
     ------
     ValueError
-        If the true records are neither public nor marked as `truth_public`.
+        If the true records are private (neither public nor created with `truth_public=True`).
     """
     refuse_private(truth)
     items, contexts = truth.domain.shape
@@ -263,7 +263,7 @@ def sampling_error(
     Parameters
     ----------
     truth : Interactions
-        True records, which are public or marked as `truth_public`.
+        True records, which are public or were created with `truth_public=True`.
     ls : iterable of float
         Values of l, the number of records that are kept per user.
     of : "items" or "edges"
@@ -277,7 +277,7 @@ def sampling_error(
     Raises
     ------
     ValueError
-        If the true records are neither public nor marked as `truth_public`.
+        If the true records are private (neither public nor created with `truth_public=True`).
     """
     t = truth.records_per_user().astype(float)
     concentration = _concentration(truth, of)
@@ -324,7 +324,7 @@ def error_parts(
     Parameters
     ----------
     data : Interactions
-        True records, which are public or marked as `truth_public`.
+        True records, which are public or were created with `truth_public=True`.
     kept_data : Interactions
         Records that the mechanism kept and counted.
     released_data : ItemEdgeCounts
@@ -348,7 +348,7 @@ def error_parts(
     Raises
     ------
     ValueError
-        If the true records are neither public nor marked as `truth_public`.
+        If the true records are private (neither public nor created with `truth_public=True`).
     """
     refuse_private(data)
     decile = _deciles(data)

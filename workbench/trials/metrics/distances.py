@@ -197,8 +197,8 @@ class CommuteDistances:
         Parameters
         ----------
         truth : Records
-            True commutes, over a `Quadtree` with four dimensions. They are public or marked as
-            `truth_public`.
+            True commutes, over a `Quadtree` with four dimensions. They are public or were created with
+            `truth_public=True`.
         estimate : Leaves or Records
             Released estimate that can generate synthetic commutes, or public commutes.
 
