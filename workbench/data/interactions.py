@@ -458,7 +458,8 @@ class Interactions:
         ----------
         bound : Bound
             Limit on how much one user may change the numbers of records per item and context. A user may have
-            at most `bound.l1` records. If `bound.linf` is 1, a user may also not have an item twice.
+            at most `bound.l1` records. If `bound.linf` is 1, a user may also have at most one record of each
+            item, whatever the contexts.
 
         Returns
         -------

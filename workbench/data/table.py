@@ -425,9 +425,9 @@ class SparseTable(Table):
         of a count.
 
         If a unit changes the counts by at most l1 in total, the sorted counts also change by at most l1 in
-        total. But the sorted list may change at other positions. For example, suppose that three counts are
-        equal and that the first of them grows by 1. In the sorted list, the last of the three equal counts
-        grows by 1 instead.
+        total. But the position that changes in the sorted list may belong to another count. For example,
+        suppose that three counts are equal and that the first of them grows by 1. In the sorted list, the last
+        of the three equal counts grows by 1 instead.
 
         Returns
         -------

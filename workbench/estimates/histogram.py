@@ -331,11 +331,11 @@ class ItemEdgeCounts(Estimate):
         with variance v. The second value is the sum e of the counts of the item's h edges. Each of these counts
         has variance w, so e has variance h·w. The adjusted count x of the item is the mean of y and e, weighted
         by inverse variance: x = (h·w·y + v·e)/(v + h·w). The method divides the difference x − e evenly among
-        the h edges. The noise of e is uncorrelated with the difference between the count of one edge and the
-        mean count of the h edges. Therefore, the adjusted count of an edge has the variance w(1 − 1/h) +
-        Var(x)/h². The adjusted counts of two edges of the same item have the covariance Var(x)/h² − w/h. The
-        adjusted counts are real numbers, and may be negative. The adjustment uses only public numbers, so it
-        costs no budget.
+        the h edges. So the adjusted count of an edge is x/h plus the difference between the edge's count and
+        the mean count of the h edges. The difference has the variance w(1 − 1/h), and is uncorrelated with x.
+        Therefore, the adjusted count of an edge has the variance w(1 − 1/h) + Var(x)/h². The adjusted counts of
+        two edges of the same item have the covariance Var(x)/h² − w/h. The adjusted counts are real numbers,
+        and may be negative. The adjustment uses only public numbers, so it costs no budget.
 
         Returns
         -------

@@ -119,10 +119,11 @@ class ChosenContributions(Mechanism):
     chosen l is ε'-DP, where ε' is the budget of `mechanism`. Because the release also shows the chosen l, the
     two costs add up to ε + ε'.
 
-    With `rule` = "rank", the function `rank_scores` computes the scores. We defined these scores after Liu,
-    Suresh, Zhu, Kairouz & Gruteser (2022), whose algorithm we have not seen. One user changes a rank score by
-    at most one, up or down. The exponential mechanism therefore uses weights exp(ε·score/2). If the candidates
-    are large and there are many users, "rank" is better than "error".
+    With `rule` = "rank", the function `rank_scores` computes the scores. We defined these scores ourselves,
+    following an idea of Liu, Suresh, Zhu, Kairouz & Gruteser (2022). We have not seen their algorithm, so it
+    may differ from ours. One user changes a rank score by at most one, up or down. The exponential mechanism
+    therefore uses weights exp(ε·score/2). If the candidates are large and there are many users, "rank" is
+    better than "error".
     """
 
     mechanism: Any = parameter(check=_check_sampling, doc="mechanism run after the choice")

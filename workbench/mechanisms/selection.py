@@ -154,9 +154,9 @@ class WeightedSelection(ValueSelection):
                Gaussian algorithm.
     Differs    We round weights down to multiples of 1/1024, and add discrete Gaussian noise. With a budget in
                ε, the noise on the weights gets the largest ρ that implies (ε, δ/2)-DP. Here ε is the part that
-               pays for the choice. The standard deviation of our noise is therefore larger than the paper's,
-               for example by 8 % at ε = 1 and δ = 10⁻⁵. We also release counts, for which a separate share of
-               the budget pays.
+               pays for the choice. The paper computes its noise directly from ε and δ/2. The standard deviation
+               of our noise is larger, for example by 8 % at ε = 1 and δ = 10⁻⁵. We also release counts, for
+               which a separate share of the budget pays.
     Cost       Time and memory are O(rows + largest number of values per user).
 
     Proof. Count weights in steps of 1/1024. A user with t values changes t weights by w = ⌊1024/√t⌋ steps each.

@@ -378,7 +378,8 @@ class Products(Linear):
 
     def sums_of_margins(self, margins: Margins) -> Float[np.ndarray, " queries"]:
         """Return the answers to the queries, computed from marginals (tables of counts on some of the
-        attributes). For a term of a query, the method needs only the marginal on this term's attributes.
+        attributes). A query is a sum of terms, and each term depends on some of the attributes. To compute a
+        term, the method needs only the marginal on these attributes.
         """
         sums = np.zeros(len(self.times))
         for axes, terms in self.sets:

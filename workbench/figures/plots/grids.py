@@ -242,7 +242,7 @@ class Panel:
     title : str
         Title of the panel.
     where : mapping
-        Values by the names of columns. The panel shows the rows that have these values.
+        Names of columns, each with a value. The panel shows the rows that have these values in these columns.
     x : str
         Name of the column that is on the horizontal axis.
     series : str

@@ -60,8 +60,8 @@ def curves(
     log : str
         Which axes are logarithmic: "", "x", "y" or "xy".
     styles : mapping, optional
-        Styles of series, from `series_styles`. Pass the styles if the whole figure contains more series than
-        `rows`.
+        Styles of series, from `series_styles`. Pass the styles if other panels of the figure contain further
+        series, so that each series has one style in all panels.
     """
     what = metric_name(rows)
     at = at or x

@@ -58,10 +58,10 @@ def release_picture(release: Any) -> Figure:
     same beginning, for example "st". A node of codes contains one code or a group of codes, for example all
     diagnoses of one chapter.
 
-    If all cells (or boxes, or nodes) are shown, they have error bars of two standard deviations of the noise.
-    If cells were chosen by their noisy counts, the picture says so, and they have no error bars. A cell is
-    more likely to be among the largest if its noise is positive, so the error bars would be wrong for more
-    than 1 in 20 of these cells.
+    In pictures of the largest cells, boxes or nodes, the counts have error bars of two standard deviations of
+    the noise if all of them are shown. If they were chosen by their noisy counts, the picture says so, and
+    there are no error bars. A cell is more likely to be among the largest if its noise is positive, so the
+    error bars would be wrong for more than 1 in 20 of these cells.
 
     Parameters
     ----------
