@@ -40,7 +40,7 @@ def outside(asked):
 
 @pytest.fixture
 def opened(browser):
-    """A page on which nothing goes wrong; no request of any of its frames leaves this machine."""
+    """A page on which nothing goes wrong. No request of any of its frames leaves this machine."""
     context = recorded(browser)
     wrong = []
     context.pages[0].on("pageerror", lambda error: wrong.append(str(error)))

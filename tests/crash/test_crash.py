@@ -138,7 +138,7 @@ ABOUT = {"title": "Counts", "publisher": "City", "contact": "office", "licence":
 
 
 def publish_again_and_again(paid, folder):
-    """Publications in folders of the names 0, 1, …; says each that is finished."""
+    """Publish into the folders 0, 1, …, and print the number of each that is finished."""
     print("begun", flush=True)
     for k in range(10_000):
         Release.load(paid).publish(folder / str(k), ABOUT)

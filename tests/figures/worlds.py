@@ -89,7 +89,7 @@ def claims_of(spec):
 
 
 def every(**columns) -> pd.DataFrame:
-    """A row for each combination of the columns' values; a column may have one value."""
+    """A row for each combination of the columns' values. A column may have one value."""
     values = [
         [x] if isinstance(x, str) or not isinstance(x, Iterable) else x
         for x in columns.values()

@@ -57,7 +57,7 @@ def leaves(estimate):
 
 
 def counted(tree, levels, keys, values):
-    """Leaves with geometric noise of ε = 1; the keys are numbers."""
+    """Leaves with geometric noise of ε = 1, whose keys are numbers."""
     keys = np.array(keys, np.uint64).reshape(-1, len(levels))
     return Leaves(tree, np.array(levels), keys, np.array(values), Law("geometric", 1.0))
 

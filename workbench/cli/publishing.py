@@ -62,7 +62,7 @@ def spending_said(request: Request) -> Iterator[None]:
     """If Ctrl-C stops the `with` block, say how much of the budget was spent, and how to continue without
     paying again.
     """
-    budget, saved = request.budget, _identity(request.out)
+    budget = request.budget
     before = 0 if budget is None else len(budget.ledger)
     try:
         yield
@@ -71,19 +71,11 @@ def spending_said(request: Request) -> Iterator[None]:
             raise
         text = f"To see what was spent: workbench budget show {budget.path}"
         with suppress(OSError, ValueError):  # the file may be locked
-            text = _spent(request, budget, before, _identity(request.out) != saved)
+            text = _spent(request, budget, before)
         raise KeyboardInterrupt(text) from None
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
-    """Return numbers that change if a file is replaced, or None if there is no file."""
-    if not path.exists():
-        return None
-    state = path.stat()
-    return state.st_ino, state.st_mtime_ns
-
-
-def _spent(request: Request, budget: Budget, before: int, saved: bool) -> str:
+def _spent(request: Request, budget: Budget, before: int) -> str:
     """Return a sentence about the rows of the ledger that this command has added, and about its release."""
     rows = budget.ledger.iloc[before:]
     rows = rows[rows["file"] == str(request.out.resolve())]
@@ -91,7 +83,7 @@ def _spent(request: Request, budget: Budget, before: int, saved: bool) -> str:
         return f"Nothing was spent from {budget.path}."
     spent = amount(budget.limit, rows[budget.price].sum(), rows["delta"].sum())
     text = f"{spent} was spent from {budget.path} and stays spent"
-    if not saved:
+    if not rows["answered"].all():
         return f"{text}, but there is no release. The next run pays again."
     if request.lacks_publication:
         return (

@@ -383,16 +383,10 @@ def _publish_edition(
 
     about = publication.read_about(source)
     paid = Path(f"{folder}.parquet")
-    if about.release is None and not paid.exists():
-        raise ValueError(
-            f'{source} has no "release". Add, for example, "release": {{"mechanism": "GeometricHistogram", '
-            '"domain": "domain.json", "options": {"user": "rider", "bound": "10,1", "epsilon": 1}}'
-        )
     if publication.is_unrecorded(about, folder):
         publication.record_edition(source, folder)
         screen.say(f"{folder} was published before and is recorded now. Nothing was spent.")
         return
-    words = about.release.words(source.parent) if about.release else []
     if paid.exists():
         found = Release.load(paid)
         name = str(found.mechanism).partition("(")[0]
@@ -400,8 +394,13 @@ def _publish_edition(
             raise ValueError(f"{paid} is a release by {name}: choose another folder")
         publication.publish(found, folder, about, simulated=found.simulated)
         screen.say(f"{paid} was released before and is published now. Nothing was spent.")
+    elif about.release is None:
+        raise ValueError(
+            f'{source} has no "release". Add, for example, "release": {{"mechanism": "GeometricHistogram", '
+            '"domain": "domain.json", "options": {"user": "rider", "bound": "10,1", "epsilon": 1}}'
+        )
     else:
-        words += [str(path) for path in table]
+        words = [*about.release.words(source.parent), *map(str, table)]
         words += ["--publish", str(folder), "--about", str(source)]
         if seed is not None:
             words += ["--seed", str(seed), "--simulated"]

@@ -23,6 +23,7 @@ from workbench.data.reading import Progress, all_rows, counted_rows
 from workbench.data.truncation import Kept, kept_of_words, kept_rows
 from workbench.data.users import UserNumbers, refuse_cut_of_nobody
 from workbench.queries import Recipe, linear_queries
+from workbench.queries.linear import within_int64
 from workbench.spaces import Domain
 from workbench.value import Float, Int, not_allowed, read_only, sealed
 
@@ -193,7 +194,7 @@ class Table:
     def grid_units(self, workload: Any, grid: float) -> Int[np.ndarray, " queries"]:
         """Return the private answers to linear queries (weighted sums of counts) as integers. An integer n
         stands for n times the step `grid`. Before the method computes the answers, it rounds the weights of the
-        queries to multiples of this step.
+        queries to multiples of this step. Integers beyond ±2⁶² are replaced by ±2⁶².
 
         Parameters
         ----------
@@ -207,7 +208,8 @@ class Table:
         -------
         int64[queries]
         """
-        return workload.grid_units(self.domain, self._cells, self.counts, grid)
+        units = workload.grid_units(self.domain, self._cells, self.counts, grid)
+        return within_int64(units)
 
     def __len__(self) -> int:
         return len(self.counts)

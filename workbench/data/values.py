@@ -18,7 +18,7 @@ from workbench.data.truncation import bounded_contributions
 from workbench.data.users import UserNumbers, Users, cut_key, refuse_cut_of_nobody, users_of
 from workbench.spaces.domain import read_domain_file, without_missing_user
 from workbench.spaces.labels import Unlisted
-from workbench.spaces.rules import Refused, each_as_text, has_own_type
+from workbench.spaces.rules import Refused, each_as_text
 from workbench.spaces.statements import rule_from_dict
 from workbench.value import Int, not_allowed, sealed
 
@@ -147,7 +147,9 @@ class UnlistedValues:
         ValueError
             If a value is missing, if the bound does not have linf = 1, or if there is not one user per row.
         """
-        own = pl.Series(values) if has_own_type(values) else each_as_text(values)
+        untyped = np.dtype(object)  # as a list is
+        is_typed = getattr(values, "dtype", untyped) != untyped
+        own = pl.Series(values) if is_typed else each_as_text(values)
         texts = Unlisted().texts(own.alias(attribute))
         if texts.has_nulls():
             raise ValueError(f"a value of {attribute!r} is missing: leave out its row")

@@ -68,9 +68,10 @@ def find(name: str) -> type | None:
     names, or in another installed package. For classes of the workbench, case does not matter. Return None if
     there is no such class.
     """
-    other = None if name in __all__ else compiled.find("mechanisms", name)
+    if name not in __all__ and (other := compiled.find("mechanisms", name)) is not None:
+        return other
     ours = {known.lower(): known for known in __all__}.get(name.lower())
-    return __getattr__(ours) if ours and other is None else other
+    return __getattr__(ours) if ours else None
 
 
 def __dir__() -> list[str]:

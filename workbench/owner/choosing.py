@@ -34,7 +34,13 @@ from workbench.estimates import DerivedAnswers
 from workbench.estimates.release import Release
 from workbench.inference import KernelPCA
 from workbench.inference.marginals import marginals_of, used_attributes
-from workbench.inference.strategies import Strategy, answers_by_cells, optimised_strategy
+from workbench.inference.strategies import (
+    L1,
+    L2,
+    Strategy,
+    answers_by_cells,
+    optimised_strategy,
+)
 from workbench.mechanisms.microdata import marginal_counts
 from workbench.mechanisms.protocol import private_bound, sensitivity
 from workbench.noise.additive import choice_rho
@@ -103,7 +109,7 @@ def free_plan(session: Session, questions: Sequence[Recipe], budget: DP | ZCDP) 
     is_zcdp = isinstance(budget, ZCDP)
     whole = budget.rho if isinstance(budget, ZCDP) else budget.epsilon
     domain, empty = place_of(session)
-    strategies = [optimised_strategy(q, domain, "l2" if is_zcdp else "l1") for q in questions]
+    strategies = [optimised_strategy(q, domain, L2 if is_zcdp else L1) for q in questions]
     worths = np.array([s.squared_error for s in strategies])
     shares = np.sqrt(worths) if is_zcdp else np.cbrt(worths)
     shares = shares / shares.sum() * (1 - 1e-12)  # sums of floats stay below the whole

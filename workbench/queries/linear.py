@@ -109,25 +109,14 @@ class Linear(ABC):
         keys: Int[np.ndarray, " n"],
         counts: Num[np.ndarray, " n"],
         grid: float,
-    ) -> Int[np.ndarray, " queries"]:
+    ) -> np.ndarray:
         """Return the answers to the queries as integers, in units of `grid`. The integer n stands for the
         answer n·`grid`. The method rounds the weight of each record to a multiple of `grid`, and then adds up
-        the rounded weights exactly. Integers beyond ±2⁶² are replaced by ±2⁶².
+        the rounded weights exactly. The results are Python integers, which have no limit, so the results for
+        parts of a table can be added up.
 
         Each weight of each record (a term) is rounded separately, so one record does not change how another
         record is rounded. Raise a ValueError if a term is larger than 2²⁷·`grid`.
-        """
-        return within_int64(self.exact_grid_units(domain, keys, counts, grid))
-
-    def exact_grid_units(
-        self,
-        domain: Domain,
-        keys: Int[np.ndarray, " n"],
-        counts: Num[np.ndarray, " n"],
-        grid: float,
-    ) -> np.ndarray:
-        """Return the answers in units of `grid` as Python integers, which have no limit. The answers for
-        parts of a table can therefore be added up.
         """
         queries = self.on(domain)
         if queries.max_term > grid * 2**27:

@@ -20,7 +20,6 @@ from workbench.value import Int, not_allowed, parameter, plain, shown, value
 
 # Matching
 
-_OBJECT = np.dtype(object)
 _EXACT = 2**53  # a float of this size may be a rounded integer
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:[.][0-9]+)?(?:[eE][+-][0-9]{1,3})?")
 OTHERWISE = r"^-?[0-9].*[.eE]|^-0$|[^\x00-\x7F]"  # texts that may have other spellings
@@ -43,13 +42,6 @@ def canonical(x: Any) -> str:
     return "0" if text == "-0" else text
 
 
-def has_own_type(values: Any) -> bool:
-    """Return whether a sequence states the type of its values, as an array of integers does. A list states no
-    type, and neither does an array of Python objects.
-    """
-    return getattr(values, "dtype", _OBJECT) != _OBJECT
-
-
 def text_of(x: Any) -> str | None:
     """Return a Python value as text, or None if the value is missing."""
     if isinstance(x, str):
@@ -57,11 +49,11 @@ def text_of(x: Any) -> str | None:
     return None if pd.isna(x) else canonical(x)
 
 
-def each_as_text(values: Iterable[Any], name: str = "") -> pl.Series:
+def each_as_text(values: Iterable[Any]) -> pl.Series:
     """Return each of several Python values as text. No value changes the text of another value, as it would if
     all values got the type that fits all of them.
     """
-    return pl.Series(name, map(text_of, values), pl.String)
+    return pl.Series(map(text_of, values), dtype=pl.String)
 
 
 def as_texts(values: pl.Series) -> pl.Series:

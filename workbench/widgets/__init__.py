@@ -189,5 +189,5 @@ def from_settings(name: str, words: Sequence[str]) -> Panel:
 
     cls = mechanisms.find(name)
     if cls is None:
-        raise ValueError(f"there is no mechanism {name!r}; an example is ThresholdSampling")
+        raise ValueError(f"there is no mechanism {name!r}. An example is ThresholdSampling")
     return Panel(MechanismSubject.of(cls), **settings_of(words))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from workbench.owner.publication.about import About
 
 _DELTA = 1e-6  # at which a price in ρ is said as an ε, unless it spends half of that itself
-_MARGIN = 0.1  # added to an ε with a δ, so that rare outcomes alone have a larger loss
+_MARGIN = 0.1  # added to ε if there is a δ: only rare outcomes have a larger loss
 _SHOWN = 10  # rows of the table
 _SUMS = (1, 2, 4, 16, 64, 256, 1024)  # rows that are added up
 _LABELS = 4
@@ -259,10 +259,11 @@ class Sheet:
 
     def _protected(self) -> Answer:
         about, price = self.about, self.price
+        of_two = f" and δ = {stated_at_most(min(1.0, self._two_steps))}" if price.delta else ""
         texts = [
             "The strength of the protection is called ε (epsilon). A smaller ε protects more.",
             self.said["Guarantee"],
-            f"Two {about.persons} together have ε = {stated_at_most(2 * price.epsilon)}{self._delta_of_two}. "
+            f"Two {about.persons} together have ε = {stated_at_most(2 * price.epsilon)}{of_two}. "
             "The table shows facts about whole groups, and such facts are not hidden.",
         ]
         if about.earlier:
@@ -288,11 +289,6 @@ class Sheet:
         other.
         """
         return (1 + exp(min(self.price.epsilon, 700))) * self.price.delta
-
-    @property
-    def _delta_of_two(self) -> str:
-        failing = stated_at_most(min(1.0, self._two_steps))
-        return f" and δ = {failing}" if self.price.delta else ""
 
     @property
     def _exception(self) -> str:
@@ -324,13 +320,12 @@ class Sheet:
         bound = self.release.bound
         texts = [self.said.get(name, "") for name in ("Protected", "Truncated")]
         if self.limit:
-            described = "the counts and the columns sd, low and high"
-            if not self.are_counts:
-                described = "the rows"
+            of_counts = "the counts and the columns sd, low and high"
+            described = of_counts if self.are_counts else "the rows"
             texts[0] = (
                 f"{self.limit}. The rest was left out at random, so {described} describe only what was kept. "
-                f"This lowers the numbers of {self.counted}, most in groups "
-                f"whose {about.persons} have many {about.several}. By how much exactly is private."
+                f"This lowers the numbers of {self.counted}, most in groups whose {about.persons} have many "
+                f"{about.several}. By how much exactly is private."
             )
         elif bound and bound.status == STATED and not texts[1]:
             texts[1] = f"No {about.several} were left out to limit one {about.person}."

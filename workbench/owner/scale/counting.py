@@ -399,7 +399,7 @@ class Dealt:
         """Return the exact answers to linear queries, given as integers. An integer n stands for n times the
         step `grid`. The result is the same as the result of `SparseTable.grid_units`.
         """
-        answer = partial(workload.exact_grid_units, self.domain)
+        answer = partial(workload.grid_units, self.domain)
         parts = self.of_ranges(answer, [(grid,)] * len(self.ranges))
         return within_int64(sum(parts))  # not within each part: data decide where parts end
 
