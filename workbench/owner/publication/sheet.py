@@ -171,6 +171,7 @@ class Sheet:
         about = self.about
         simulated = _SIMULATED if self.release.simulated else ""
         what, before, epsilon = next(odds for odds in self._odds if odds[1] == 0.5)
+        exception = f",{self._exception}" if self._exception else ""
         counts = f"counts {self.counted}"
         if self.is_selection:
             counts = f"lists values that enough {self.counted} have, chosen"
@@ -193,7 +194,7 @@ class Sheet:
         return (
             f"{simulated}The table “{about.title.rstrip('.')}” {counts} with random noise, so a reader who is "
             f"{_percent(before)} sure {what} becomes at most {certainty(epsilon, before)} sure by reading it"
-            f"{self._exception}, whatever else the reader knows. {noise} {last}"
+            f"{exception}, whatever else the reader knows. {noise} {last}"
         )
 
     @property
